@@ -1,1 +1,18 @@
-//! Placeholder.
+//! Ringway moves Arrow record batches, watermarks, checkpoint barriers and drain
+//! markers between subtasks that are pinned to cores, over the cheapest path that
+//! exists between them.
+//!
+//! Reading order: [`element`] (what travels), [`batch`] (what a data element holds),
+//! [`edge`] (the path between two subtasks), [`gate`] (several edges into one
+//! subtask), [`operator`] (what a user writes), [`task`] and [`worker`] (what runs
+//! it), [`job`] (how a job is said).
+#![forbid(unsafe_code)]
+
+pub mod align;
+pub mod batch;
+pub mod batcher;
+pub mod clock;
+pub mod element;
+pub mod limits;
+pub mod partition;
+pub mod watermark;

@@ -1,0 +1,70 @@
+//! Every maximum and default size, with its unit in the name and the reason beside it.
+
+use std::time::Duration;
+
+/// Elements that a local edge holds: deep enough that both cores run without meeting.
+pub const EDGE_CAPACITY_ELEMENTS: usize = 1024;
+
+/// Elements that a receive side which is fed by a peer holds.
+pub const RECEIVE_CAPACITY_ELEMENTS: usize = 256;
+
+/// Bytes that may be in flight on one edge, whatever the number of elements.
+pub const EDGE_BYTES_MAX: usize = 64 << 20;
+
+/// Control elements that may wait where data has no room: they are exempt from the bounds
+/// on data, not from a bound.
+pub const CONTROL_ELEMENTS_MAX: usize = 256;
+
+/// After this time a push or pop that cannot go on is reported once as stuck.
+pub const STUCK_AFTER: Duration = Duration::from_secs(3);
+
+/// Bytes that one step may leave in an outbox before the step ends.
+pub const OUTBOX_BYTES_MAX: usize = 1 << 20;
+
+/// Batches that one step may leave in an outbox before the step ends.
+pub const OUTBOX_BATCHES_MAX: usize = 64;
+
+/// Elements that a task takes from its gate in one step, so that tasks share a core fairly.
+pub const STEP_ELEMENTS_MAX: usize = 64;
+
+/// Time after which a task's step ends even if there is more to take.
+pub const STEP_TIME_MAX: Duration = Duration::from_micros(500);
+
+/// Rows of a batch that a source or a batcher builds.
+pub const BATCH_ROWS: usize = 8192;
+
+/// Rows of a batch that a source may never exceed: a claimed count beyond it is refused.
+pub const BATCH_ROWS_MAX: usize = 1 << 24;
+
+/// Key groups: the unit in which keyed state is spread over subtasks.
+pub const KEY_GROUPS: u32 = 128;
+
+/// Subtasks of one operator: a subtask without a key group would be idle for ever.
+pub const PARALLELISM_MAX: u32 = KEY_GROUPS;
+
+/// Inputs of one gate.
+pub const GATE_INPUTS_MAX: usize = 65_536;
+
+/// Aligned checkpoints that a gate tracks at once.
+pub const PENDING_BARRIERS_MAX: usize = 64;
+
+/// Ids of completed or aborted checkpoints that a gate remembers above its floor.
+pub const DEAD_BARRIERS_MAX: usize = 1024;
+
+/// Time that an idle worker spins before it parks.
+pub const SPIN_BEFORE_PARK: Duration = Duration::from_micros(50);
+
+/// The longest time that a worker parks, so that timers and lost wakes are bounded.
+pub const PARK_TIME_MAX: Duration = Duration::from_millis(100);
+
+const _: () = assert!(
+    OUTBOX_BYTES_MAX <= EDGE_BYTES_MAX,
+    "one step's output fits an edge"
+);
+const _: () = assert!(RECEIVE_CAPACITY_ELEMENTS <= EDGE_CAPACITY_ELEMENTS);
+const _: () = assert!(
+    STEP_ELEMENTS_MAX <= RECEIVE_CAPACITY_ELEMENTS,
+    "a step never empties more than a receive side"
+);
+const _: () = assert!(BATCH_ROWS <= BATCH_ROWS_MAX);
+const _: () = assert!(PARALLELISM_MAX <= KEY_GROUPS);
