@@ -13,6 +13,8 @@ pub mod batch;
 pub mod batcher;
 pub mod clock;
 pub mod element;
+pub mod error;
 pub mod limits;
+pub mod operator;
 pub mod partition;
 pub mod watermark;

@@ -1,0 +1,107 @@
+//! What an operator emits through: it takes everything it is given, and says when it has
+//! had enough.
+
+use crate::batch::Payload;
+use crate::clock::{Monotonic, ProcessingTime};
+use crate::element::Watermark;
+use crate::error::OperatorError;
+
+use super::{SideOutputs, SideTag};
+
+/// Takes what one operator emits: the next operator of the chain, or the chain's output.
+pub trait Collector<B: Payload> {
+    /// Takes a batch. Never refuses; see [`Collector::is_full`].
+    fn data(&mut self, batch: B, step: &mut StepScope);
+
+    /// Takes a watermark, after all that was given before.
+    fn watermark(&mut self, watermark: Watermark, step: &mut StepScope);
+
+    /// Whether the operator should stop and return [`super::Progress::More`].
+    fn is_full(&self) -> bool;
+}
+
+/// What one step of a task knows and shares with every operator of its chain: the time, the
+/// side outputs, and the first error.
+#[derive(Debug, Default)]
+pub struct StepScope {
+    /// Monotonic time at the start of the step.
+    pub now: Monotonic,
+    /// Processing time at the start of the step, in milliseconds since the Unix epoch.
+    pub processing_time: ProcessingTime,
+    /// The side outputs of the task.
+    pub sides: SideOutputs,
+    error: Option<(String, OperatorError)>,
+}
+
+impl StepScope {
+    /// Remembers that `operator` failed, unless one failed before it in this step.
+    pub fn fail(&mut self, operator: impl Into<String>, error: OperatorError) {
+        self.error.get_or_insert_with(|| (operator.into(), error));
+    }
+
+    /// Whether an operator has failed in this step.
+    pub fn has_failed(&self) -> bool {
+        self.error.is_some()
+    }
+
+    /// The operator that failed and why, once.
+    pub fn take_error(&mut self) -> Option<(String, OperatorError)> {
+        self.error.take()
+    }
+}
+
+/// An operator's way out: batches, watermarks, side outputs, and the time.
+///
+/// Nothing that is emitted is dropped or refused. An operator that may emit much asks
+/// [`Emitter::is_full`] between batches and returns [`super::Progress::More`] when it says so.
+pub struct Emitter<'a, Out: Payload> {
+    collector: &'a mut dyn Collector<Out>,
+    step: &'a mut StepScope,
+    side_base: usize,
+}
+
+impl<'a, Out: Payload> Emitter<'a, Out> {
+    /// An emitter into `collector`. The operator's own side outputs begin at `side_base` of
+    /// those of the task.
+    pub fn new(
+        collector: &'a mut dyn Collector<Out>,
+        step: &'a mut StepScope,
+        side_base: usize,
+    ) -> Self {
+        Self {
+            collector,
+            step,
+            side_base,
+        }
+    }
+
+    /// Emits a batch. An empty batch is not emitted.
+    pub fn emit(&mut self, batch: Out) {
+        if batch.rows() > 0 {
+            self.collector.data(batch, self.step);
+        }
+    }
+
+    /// Passes a watermark on, after all that was emitted before.
+    pub fn watermark(&mut self, watermark: Watermark) {
+        self.collector.watermark(watermark, self.step);
+    }
+
+    /// Emits a batch to a side output. A side output that nothing consumes discards and
+    /// counts what it is given.
+    pub fn emit_side<S: Payload>(&mut self, tag: SideTag<S>, batch: S) {
+        if batch.rows() > 0 {
+            self.step.sides.data(self.side_base + tag.index(), batch);
+        }
+    }
+
+    /// Whether to stop emitting and return [`super::Progress::More`].
+    pub fn is_full(&self) -> bool {
+        self.collector.is_full() || self.step.sides.is_full()
+    }
+
+    /// Processing time at the start of this step, in milliseconds since the Unix epoch.
+    pub fn now(&self) -> ProcessingTime {
+        self.step.processing_time
+    }
+}
