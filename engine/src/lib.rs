@@ -12,6 +12,7 @@ pub mod align;
 pub mod batch;
 pub mod batcher;
 pub mod clock;
+pub mod column;
 pub mod element;
 pub mod limits;
 pub mod partition;
