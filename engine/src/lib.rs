@@ -12,7 +12,7 @@ pub mod align;
 pub mod batch;
 pub mod batcher;
 pub mod clock;
-pub mod edge;
+pub mod column;
 pub mod element;
 pub mod error;
 pub mod limits;
