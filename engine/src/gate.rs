@@ -88,8 +88,13 @@ impl<B: Payload> InputGate<B> {
     pub fn new(receivers: Vec<Receiver<B>>) -> Self {
         assert!(!receivers.is_empty(), "a gate has at least one input");
         let count = receivers.len();
-        let inputs =
-            receivers.into_iter().map(|r| Input { receiver: Some(r), stopped: false }).collect();
+        let inputs = receivers
+            .into_iter()
+            .map(|r| Input {
+                receiver: Some(r),
+                stopped: false,
+            })
+            .collect();
         Self {
             inputs,
             alignment: Alignment::new(count),
@@ -162,7 +167,10 @@ impl<B: Payload> InputGate<B> {
         };
         let merged = self.watermarks.add_input();
         debug_assert_eq!(index, merged);
-        self.inputs.push(Input { receiver: Some(receiver), stopped: false });
+        self.inputs.push(Input {
+            receiver: Some(receiver),
+            stopped: false,
+        });
         Ok(index)
     }
 
@@ -178,7 +186,9 @@ impl<B: Payload> InputGate<B> {
 
     /// The edges that are still open.
     pub fn receivers(&self) -> impl Iterator<Item = &Receiver<B>> {
-        self.inputs.iter().filter_map(|input| input.receiver.as_ref())
+        self.inputs
+            .iter()
+            .filter_map(|input| input.receiver.as_ref())
     }
 
     /// Whether an input waits for a barrier to come on the others.
@@ -188,7 +198,10 @@ impl<B: Payload> InputGate<B> {
 
     /// Closes every edge that is still open, in order: the senders learn that no more is wanted.
     pub fn close(&mut self) {
-        self.inputs.iter_mut().filter_map(|input| input.receiver.take()).for_each(Receiver::close);
+        self.inputs
+            .iter_mut()
+            .filter_map(|input| input.receiver.take())
+            .for_each(Receiver::close);
     }
 
     fn turn(&mut self) {
@@ -222,9 +235,19 @@ impl<B: Payload> InputGate<B> {
     }
 
     /// What an element means for the task; `None` where it only changed the gate's state.
-    fn take(&mut self, index: usize, element: StreamElement<B>, now: Monotonic) -> Option<GateEvent<B>> {
+    fn take(
+        &mut self,
+        index: usize,
+        element: StreamElement<B>,
+        now: Monotonic,
+    ) -> Option<GateEvent<B>> {
         match element {
-            StreamElement::Data(batch) => return Some(GateEvent::Data { input: index, batch }),
+            StreamElement::Data(batch) => {
+                return Some(GateEvent::Data {
+                    input: index,
+                    batch,
+                });
+            }
             StreamElement::Drain(drain) => return Some(GateEvent::Drain(drain)),
             StreamElement::Watermark(watermark) => {
                 let merged = self.watermarks.on_watermark(index, watermark);
@@ -264,7 +287,11 @@ impl<B: Payload> InputGate<B> {
         }
         if self.inputs.iter().all(|input| input.receiver.is_none()) {
             let stopped = self.inputs.iter().any(|input| input.stopped);
-            self.end(if stopped { Ending::Stopped } else { Ending::End });
+            self.end(if stopped {
+                Ending::Stopped
+            } else {
+                Ending::End
+            });
         }
     }
 
@@ -275,27 +302,36 @@ impl<B: Payload> InputGate<B> {
 
     fn act(&mut self, facts: Vec<AlignFact>) {
         let events = facts.into_iter().filter_map(|fact| match fact {
-            AlignFact::Forward { barrier, unaligned_first, .. } => {
-                Some(GateEvent::Barrier { barrier, unaligned_first })
-            }
+            AlignFact::Forward {
+                barrier,
+                unaligned_first,
+                ..
+            } => Some(GateEvent::Barrier {
+                barrier,
+                unaligned_first,
+            }),
             AlignFact::RecordingsClosed { id } => Some(GateEvent::RecordingsClosed { id }),
             AlignFact::Superseded { id } => Some(GateEvent::BarrierLost {
                 id,
                 why: "an input went on to a newer barrier without this one",
             }),
-            AlignFact::Aborted { id } => {
-                Some(GateEvent::BarrierLost { id, why: "the checkpoint was given up" })
-            }
-            AlignFact::Refused { id, .. } => {
-                Some(GateEvent::BarrierLost { id, why: "the gate does not take the barrier up" })
-            }
+            AlignFact::Aborted { id } => Some(GateEvent::BarrierLost {
+                id,
+                why: "the checkpoint was given up",
+            }),
+            AlignFact::Refused { id, .. } => Some(GateEvent::BarrierLost {
+                id,
+                why: "the gate does not take the barrier up",
+            }),
             AlignFact::Released { .. } | AlignFact::Late { .. } => None,
         });
         self.events.extend(events);
     }
 
     fn escalate_overdue(&mut self, now: Monotonic) {
-        let Some(after) = self.escalate_after else { return };
+        let Some(after) = self.escalate_after else {
+            return;
+        };
         if !self.alignment.blocked() {
             return;
         }

@@ -5,6 +5,10 @@
 //! full edge does not reorder another. A task takes no further input while an outbox holds
 //! anything.
 
+mod partitioners;
+
+pub use partitioners::{Broadcast, ByKeyColumns, ByKeyHash, Forward, InTurn};
+
 use std::collections::VecDeque;
 
 use crate::batch::Payload;
@@ -75,7 +79,13 @@ pub struct EdgeReport {
 impl<B: Payload> Output<B> {
     /// An output without edges: what it is given is dropped, as the plan says.
     pub fn new() -> Self {
-        Self { groups: Vec::new(), full: 0, waiting: 0, last_stops: false, discarded_rows: 0 }
+        Self {
+            groups: Vec::new(),
+            full: 0,
+            waiting: 0,
+            last_stops: false,
+            discarded_rows: 0,
+        }
     }
 
     /// Adds the edges to the subtasks of one consumer.
@@ -107,7 +117,11 @@ impl<B: Payload> Output<B> {
     ///
     /// # Errors
     /// When an edge has failed.
-    pub fn broadcast(&mut self, element: &StreamElement<B>, origin: Monotonic) -> Result<(), OutputError> {
+    pub fn broadcast(
+        &mut self,
+        element: &StreamElement<B>,
+        origin: Monotonic,
+    ) -> Result<(), OutputError> {
         debug_assert!(!element.is_data(), "data is partitioned");
         self.last_stops = matches!(element, StreamElement::Drain(drain) if drain.stops());
         let mut counts = Counts::default();
@@ -128,7 +142,9 @@ impl<B: Payload> Output<B> {
         let mut in_order = 0;
         let mut counts = Counts::default();
         for edge in self.groups.iter_mut().flat_map(|group| &mut group.edges) {
-            let Some(sender) = edge.sender.as_mut() else { continue };
+            let Some(sender) = edge.sender.as_mut() else {
+                continue;
+            };
             match sender.try_push_priority(barrier) {
                 Ok(()) => {}
                 Err(rejected) if rejected.reason == RejectReason::Full => {
@@ -162,6 +178,11 @@ impl<B: Payload> Output<B> {
         Ok(self.waiting == 0)
     }
 
+    /// Whether something waits in an outbox.
+    pub fn is_waiting(&self) -> bool {
+        self.waiting > 0
+    }
+
     /// Whether the last element emitted was a drain marker that stops the stream.
     pub fn last_stops(&self) -> bool {
         self.last_stops
@@ -178,7 +199,10 @@ impl<B: Payload> Output<B> {
     /// # Panics
     /// While an outbox holds anything: flush first.
     pub fn finish(&mut self) {
-        assert_eq!(self.waiting, 0, "an output is flushed before it is finished");
+        assert_eq!(
+            self.waiting, 0,
+            "an output is flushed before it is finished"
+        );
         self.take_senders().for_each(Sender::finish);
     }
 
@@ -194,7 +218,10 @@ impl<B: Payload> Output<B> {
 
     /// What each edge has to report.
     pub fn report(&self) -> impl Iterator<Item = EdgeReport> {
-        self.groups.iter().flat_map(|group| &group.edges).map(OutEdge::report)
+        self.groups
+            .iter()
+            .flat_map(|group| &group.edges)
+            .map(OutEdge::report)
     }
 
     /// Rows that went nowhere: there is no consumer, or it wants no more.
@@ -203,16 +230,24 @@ impl<B: Payload> Output<B> {
     }
 
     fn take_senders(&mut self) -> impl Iterator<Item = Sender<B>> {
-        self.groups.iter_mut().flat_map(|group| &mut group.edges).filter_map(|edge| {
-            edge.last = edge.report().metrics;
-            edge.sender.take()
-        })
+        self.groups
+            .iter_mut()
+            .flat_map(|group| &mut group.edges)
+            .filter_map(|edge| {
+                edge.last = edge.report().metrics;
+                edge.sender.take()
+            })
     }
 
     fn count(&mut self, counts: Counts) {
-        self.full = self.full.checked_add_signed(counts.full).expect("edges become full once");
-        self.waiting =
-            self.waiting.checked_add_signed(counts.waiting).expect("only what waits leaves");
+        self.full = self
+            .full
+            .checked_add_signed(counts.full)
+            .expect("edges become full once");
+        self.waiting = self
+            .waiting
+            .checked_add_signed(counts.waiting)
+            .expect("only what waits leaves");
         self.discarded_rows += counts.discarded_rows;
     }
 }
@@ -237,17 +272,24 @@ struct Counts {
 }
 
 impl<B: Payload> EdgeGroup<B> {
-    fn data(&mut self, batch: B, origin: Monotonic, counts: &mut Counts) -> Result<(), OutputError> {
+    fn data(
+        &mut self,
+        batch: B,
+        origin: Monotonic,
+        counts: &mut Counts,
+    ) -> Result<(), OutputError> {
         if let [edge] = &mut self.edges[..] {
             return edge.push(StreamElement::Data(batch), origin, counts);
         }
         let edges = &mut self.edges;
         let mut result = Ok(());
-        let partitioned = self.partitioner.partition(batch, edges.len(), &mut |target, part| {
-            if result.is_ok() && part.rows() > 0 {
-                result = edges[target].push(StreamElement::Data(part), origin, counts);
-            }
-        });
+        let partitioned = self
+            .partitioner
+            .partition(batch, edges.len(), &mut |target, part| {
+                if result.is_ok() && part.rows() > 0 {
+                    result = edges[target].push(StreamElement::Data(part), origin, counts);
+                }
+            });
         partitioned.map_err(|error| OutputError::Partition(error.to_string()))?;
         result
     }
@@ -358,7 +400,11 @@ impl<B: Payload> OutEdge<B> {
         self.last = self.report().metrics;
         self.sender = None;
         counts.waiting -= self.outbox.len() as isize;
-        counts.discarded_rows += self.outbox.drain(..).map(|(element, _)| rows(&element)).sum::<u64>();
+        counts.discarded_rows += self
+            .outbox
+            .drain(..)
+            .map(|(element, _)| rows(&element))
+            .sum::<u64>();
         (self.batches, self.bytes) = (0, 0);
         self.note_full(counts);
         match reason {
@@ -375,7 +421,11 @@ impl<B: Payload> OutEdge<B> {
 
     fn report(&self) -> EdgeReport {
         let metrics = self.sender.as_ref().map_or(self.last, Sender::metrics);
-        EdgeReport { name: self.name.clone(), transport: self.transport, metrics }
+        EdgeReport {
+            name: self.name.clone(),
+            transport: self.transport,
+            metrics,
+        }
     }
 }
 
