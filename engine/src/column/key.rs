@@ -1,7 +1,8 @@
 //! The key of each row of a batch, as a hash, a key group and a target.
 //!
-//! The hash is FNV-1a (64 bits) over the bytes of the key, so that rows and columns route
-//! alike. The bytes of one column:
+//! The hash is that of the partitioner over the bytes of the key, so typed rows route as their
+//! columns do where the key is an `i64`, a text, or pairs of them. Narrower integers are widened
+//! here, so that a key keeps its group when its column changes width. The bytes of one column:
 //!
 //! | type | bytes |
 //! |---|---|
