@@ -1,7 +1,8 @@
 //! The key of each row of a batch, as a hash, a key group and a target.
 //!
-//! The hash is FNV-1a (64 bits) over the bytes of the key, so that rows and columns route
-//! alike. The bytes of one column:
+//! The hash is that of the partitioner over the bytes of the key, so typed rows route as their
+//! columns do where the key is an `i64`, a text, or pairs of them. Narrower integers are widened
+//! here, so that a key keeps its group when its column changes width. The bytes of one column:
 //!
 //! | type | bytes |
 //! |---|---|
@@ -22,7 +23,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type, Schema, UInt64Type};
 
 use super::ColumnError;
-use crate::limits::{KEY_GROUPS, PARALLELISM_MAX};
+use crate::partition::{Fnv1a, Parallelism, key_group_of_hash, subtask_of};
 
 /// The columns that are the key of a row, bound to a schema.
 ///
@@ -30,6 +31,7 @@ use crate::limits::{KEY_GROUPS, PARALLELISM_MAX};
 #[derive(Debug)]
 pub struct KeyColumns {
     columns: Vec<KeyColumn>,
+    states: Vec<Fnv1a>,
     hashes: Vec<u64>,
     targets: Vec<u32>,
 }
@@ -50,6 +52,7 @@ impl KeyColumns {
             .map(|&column| KeyColumn::bind(schema, column));
         Ok(Self {
             columns: columns.collect::<Result<_, _>>()?,
+            states: Vec::new(),
             hashes: Vec::new(),
             targets: Vec::new(),
         })
@@ -62,12 +65,10 @@ impl KeyColumns {
     /// [`ColumnError::NoColumn`] and [`ColumnError::KeyChanged`] where the batch has not the
     /// schema that the key was bound to: what sent it is at fault.
     pub fn hashes(&mut self, batch: &RecordBatch) -> Result<&[u64], ColumnError> {
+        self.absorb(batch)?;
         self.hashes.clear();
-        self.hashes.resize(batch.num_rows(), FNV_OFFSET_BASIS);
-        let last = self.columns.len() - 1;
-        for (index, column) in self.columns.iter().enumerate() {
-            column.absorb(batch, index < last, &mut self.hashes)?;
-        }
+        self.hashes
+            .extend(self.states.iter().map(|state| state.finish()));
         Ok(&self.hashes)
     }
 
@@ -77,32 +78,42 @@ impl KeyColumns {
     ///
     /// As [`Self::hashes`].
     pub fn groups(&mut self, batch: &RecordBatch) -> Result<&[u32], ColumnError> {
-        self.targets(batch, KEY_GROUPS)
+        self.absorb(batch)?;
+        self.targets.clear();
+        let groups = self
+            .states
+            .iter()
+            .map(|state| key_group_of_hash(state.finish()));
+        self.targets.extend(groups);
+        Ok(&self.targets)
     }
 
-    /// The subtask of each row, of `parallelism` subtasks that share the key groups.
+    /// The subtask of each row, of those that share the key groups.
     ///
     /// # Errors
     ///
     /// As [`Self::hashes`].
-    ///
-    /// # Panics
-    ///
-    /// Where the parallelism is 0 or above the number of key groups: the plan refuses both.
     pub fn targets(
         &mut self,
         batch: &RecordBatch,
-        parallelism: u32,
+        parallelism: Parallelism,
     ) -> Result<&[u32], ColumnError> {
-        assert!((1..=PARALLELISM_MAX).contains(&parallelism));
-        self.hashes(batch)?;
-        self.targets.clear();
-        let targets = self.hashes.iter().map(|hash| {
-            let group = (hash % u64::from(KEY_GROUPS)) as u32;
-            group * parallelism / KEY_GROUPS
-        });
-        self.targets.extend(targets);
+        self.groups(batch)?;
+        for target in &mut self.targets {
+            *target = subtask_of(*target, parallelism);
+        }
         Ok(&self.targets)
+    }
+
+    /// Takes the bytes of every key column into the state of each row.
+    fn absorb(&mut self, batch: &RecordBatch) -> Result<(), ColumnError> {
+        self.states.clear();
+        self.states.resize(batch.num_rows(), Fnv1a::new());
+        let last = self.columns.len() - 1;
+        for (index, column) in self.columns.iter().enumerate() {
+            column.absorb(batch, index < last, &mut self.states)?;
+        }
+        Ok(())
     }
 }
 
@@ -138,7 +149,7 @@ impl KeyColumn {
         &self,
         batch: &RecordBatch,
         prefixed: bool,
-        states: &mut [u64],
+        states: &mut [Fnv1a],
     ) -> Result<(), ColumnError> {
         let array = batch
             .columns()
@@ -192,7 +203,11 @@ fn is_integer(data_type: &DataType) -> bool {
 }
 
 /// Takes the bytes of an array whose type [`has_key_bytes`] into the state of each row.
-fn absorb_array(array: &dyn Array, prefixed: bool, states: &mut [u64]) -> Result<(), ColumnError> {
+fn absorb_array(
+    array: &dyn Array,
+    prefixed: bool,
+    states: &mut [Fnv1a],
+) -> Result<(), ColumnError> {
     let nulls = array.nulls();
     let mut rows = Rows {
         states,
@@ -250,7 +265,7 @@ fn absorb_array(array: &dyn Array, prefixed: bool, states: &mut [u64]) -> Result
 
 /// The states of all rows, while one column is taken into them.
 struct Rows<'a> {
-    states: &'a mut [u64],
+    states: &'a mut [Fnv1a],
     nulls: Option<&'a NullBuffer>,
     /// Another column follows, so the length of this one has to be told.
     prefixed: bool,
@@ -261,19 +276,31 @@ impl Rows<'_> {
         match self.nulls {
             None => {
                 for (row, state) in self.states.iter_mut().enumerate() {
-                    *state = part(*state, bytes_of(row).as_ref(), self.prefixed);
+                    write(state, bytes_of(row).as_ref(), self.prefixed);
                 }
             }
             Some(nulls) => {
                 for (row, state) in self.states.iter_mut().enumerate() {
-                    *state = if nulls.is_null(row) {
-                        part(*state, &[0], self.prefixed)
+                    if nulls.is_null(row) {
+                        write(state, &NULL_KEY_BYTES, self.prefixed);
                     } else {
-                        part(*state, bytes_of(row).as_ref(), self.prefixed)
-                    };
+                        write(state, bytes_of(row).as_ref(), self.prefixed);
+                    }
                 }
             }
         }
+    }
+}
+
+/// The bytes of a null: those of an absent optional value.
+const NULL_KEY_BYTES: [u8; 1] = [0];
+
+#[inline]
+fn write(state: &mut Fnv1a, bytes: &[u8], prefixed: bool) {
+    if prefixed {
+        state.write_part(bytes);
+    } else {
+        state.write(bytes);
     }
 }
 
@@ -287,26 +314,6 @@ fn float_bytes(value: f64) -> [u8; 8] {
     }
 }
 
-#[inline]
-fn part(state: u64, bytes: &[u8], prefixed: bool) -> u64 {
-    if !prefixed {
-        return fnv1a(state, bytes);
-    }
-    // No column holds a value that large: its offsets or views could not tell the length.
-    let length = bytes.len() as u32;
-    fnv1a(fnv1a(state, &length.to_le_bytes()), bytes)
-}
-
-const FNV_OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
-const FNV_PRIME: u64 = 0x100_0000_01b3;
-
-#[inline]
-fn fnv1a(state: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(state, |state, &byte| {
-        (state ^ u64::from(byte)).wrapping_mul(FNV_PRIME)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -315,10 +322,12 @@ mod tests {
     use arrow::array::{
         ArrayRef, BinaryArray, BooleanArray, Date32Array, Float32Array, Float64Array, Int8Array,
         Int64Array, LargeStringArray, NullArray, StringArray, StringViewArray,
-        TimestampMicrosecondArray, UInt32Array, UInt64Array,
+        TimestampMicrosecondArray, UInt32Array, UInt64Array, new_null_array,
     };
+    use arrow::datatypes::TimeUnit;
 
     use crate::batcher::Coded;
+    use crate::partition::fnv1a64;
 
     fn batch(columns: Vec<ArrayRef>) -> RecordBatch {
         // All columns have one name: nothing here may look a column up by it.
@@ -339,7 +348,7 @@ mod tests {
     fn hash_of<T: Coded>(value: &T) -> u64 {
         let mut bytes = Vec::new();
         value.encode(&mut bytes).unwrap();
-        fnv1a(FNV_OFFSET_BASIS, &bytes)
+        fnv1a64(&bytes)
     }
 
     #[test]
@@ -351,7 +360,9 @@ mod tests {
             [69, 36, 7, 102, 61, 111, 76, 61, 69]
         );
         assert_eq!(
-            key(&numbers).targets(&numbers, 3).unwrap(),
+            key(&numbers)
+                .targets(&numbers, Parallelism::new(3).unwrap())
+                .unwrap(),
             [1, 0, 0, 2, 1, 2, 1, 1, 1]
         );
         let texts = StringArray::from(vec!["", "a", "alice", "bob", "hello world"]);
@@ -450,6 +461,36 @@ mod tests {
             ColumnError::NoColumn { columns: 1, .. }
         ));
         assert!(matches!(bind(&[0]), ColumnError::KeyType { column: 0, .. }));
+    }
+
+    #[test]
+    fn what_can_be_bound_can_be_hashed() {
+        use DataType::{
+            Date64, Decimal128, Duration, Float16, Int16, Time32, Time64, Timestamp, UInt8, UInt16,
+        };
+        use TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
+        for data_type in [
+            Int16,
+            UInt8,
+            UInt16,
+            Float16,
+            Date64,
+            Time32(Second),
+            Time32(Millisecond),
+            Time64(Microsecond),
+            Time64(Nanosecond),
+            Timestamp(Second, None),
+            Timestamp(Nanosecond, Some("+02:00".into())),
+            Duration(Second),
+            Duration(Millisecond),
+            DataType::LargeBinary,
+            DataType::BinaryView,
+        ] {
+            let hashed = hashes(vec![new_null_array(&data_type, 2)]);
+            assert_eq!(hashed, [hash_of(&None::<i64>); 2], "{data_type}");
+        }
+        let decimal = new_null_array(&Decimal128(10, 2), 1);
+        assert!(KeyColumns::bind(&batch(vec![decimal]).schema(), &[0]).is_err());
     }
 
     #[test]
