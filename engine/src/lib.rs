@@ -23,3 +23,4 @@ pub mod output;
 pub mod partition;
 pub mod task;
 pub mod watermark;
+pub mod worker;
