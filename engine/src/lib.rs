@@ -1,1 +1,5 @@
-//! Placeholder.
+//! Ringway.
+
+#![forbid(unsafe_code)]
+
+pub mod expr;
