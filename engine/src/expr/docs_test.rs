@@ -18,9 +18,15 @@ fn rows() -> Vec<Vec<String>> {
     let cells = |line: &str| {
         let inner = line.trim().trim_start_matches('|').trim_end_matches('|');
         let inner = inner.replace("\\|", "\u{1}");
-        inner.split('|').map(|cell| cell.trim().replace('\u{1}', "|")).collect()
+        inner
+            .split('|')
+            .map(|cell| cell.trim().replace('\u{1}', "|"))
+            .collect()
     };
-    PAGE.lines().filter(|line| line.starts_with("| `")).map(cells).collect()
+    PAGE.lines()
+        .filter(|line| line.starts_with("| `"))
+        .map(cells)
+        .collect()
 }
 
 fn columns() -> Vec<(String, DataType)> {
@@ -44,11 +50,16 @@ fn columns() -> Vec<(String, DataType)> {
 }
 
 fn batch(input: &str) -> RecordBatch {
-    let given: Vec<(&str, &str)> =
-        input.split(", ").filter_map(|one| one.split_once(" = ")).collect();
+    let given: Vec<(&str, &str)> = input
+        .split(", ")
+        .filter_map(|one| one.split_once(" = "))
+        .collect();
     let columns = columns();
     for (name, _) in &given {
-        assert!(columns.iter().any(|column| column.0 == *name), "no column {name} on the page");
+        assert!(
+            columns.iter().any(|column| column.0 == *name),
+            "no column {name} on the page"
+        );
     }
     let mut fields = Vec::new();
     let mut arrays: Vec<ArrayRef> = Vec::new();
@@ -80,7 +91,11 @@ fn outcome(expression: &str, input: &str) -> String {
 #[test]
 fn every_example_of_the_page_gives_what_the_page_says() {
     let examples: Vec<_> = rows().into_iter().filter(|row| row.len() == 3).collect();
-    assert!(examples.len() > 100, "only {} examples were found", examples.len());
+    assert!(
+        examples.len() > 100,
+        "only {} examples were found",
+        examples.len()
+    );
     for example in examples {
         let expression = example[0].trim_matches('`');
         let found = outcome(expression, &example[1]);
@@ -91,7 +106,11 @@ fn every_example_of_the_page_gives_what_the_page_says() {
             }
             _ => found == expected,
         };
-        assert!(agrees, "`{expression}` with {}: the page says {expected}, found {found}", example[1]);
+        assert!(
+            agrees,
+            "`{expression}` with {}: the page says {expected}, found {found}",
+            example[1]
+        );
     }
 }
 
@@ -103,8 +122,15 @@ fn every_function_has_an_example_on_the_page() {
         .map(|row| row[0].to_lowercase())
         .collect();
     for (function, name, ..) in FUNCTIONS {
-        let call = if *function == Function::Join { (*name).to_string() } else { format!("{name}(") };
-        assert!(shown.iter().any(|text| text.contains(&call)), "{name} has no example");
+        let call = if *function == Function::Join {
+            (*name).to_string()
+        } else {
+            format!("{name}(")
+        };
+        assert!(
+            shown.iter().any(|text| text.contains(&call)),
+            "{name} has no example"
+        );
     }
 }
 

@@ -48,13 +48,16 @@ use value::Rows;
 /// A parsed expression; its columns aren't resolved yet.
 ///
 /// ```
-/// use arrow::array::{Int64Array, record_batch};
+/// use std::sync::Arc;
+///
+/// use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 /// use ringway::expr::Expr;
 ///
-/// let batch = record_batch!(("price", Int64, [3, 4])).unwrap();
+/// let price: ArrayRef = Arc::new(Int64Array::from(vec![3, 4]));
+/// let batch = RecordBatch::try_from_iter([("price", price)])?;
 /// let double = Expr::parse("price * 2")?.bind(&batch.schema())?;
 /// assert_eq!(*double.evaluate(&batch)?, Int64Array::from(vec![6, 8]));
-/// # Ok::<(), ringway::expr::ExprError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {

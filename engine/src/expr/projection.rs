@@ -204,17 +204,15 @@ fn output_field(name: &str, bound: &BoundExpr, schema: &Schema) -> Field {
 mod tests {
     use std::collections::HashMap;
 
-    use arrow::array::{Array, Int64Array, record_batch};
+    use arrow::array::{ArrayRef, Int64Array};
     use arrow::datatypes::DataType;
 
     use super::*;
 
     fn batch() -> RecordBatch {
-        record_batch!(
-            ("a", Int64, [Some(1), None, Some(3)]),
-            ("b", Int64, [4, 5, 6])
-        )
-        .unwrap()
+        let a: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(3)]));
+        let b: ArrayRef = Arc::new(Int64Array::from(vec![4, 5, 6]));
+        RecordBatch::try_from_iter([("a", a), ("b", b)]).unwrap()
     }
 
     #[test]
