@@ -235,7 +235,11 @@ fn argument(
             node: lower(one, at)?,
         })),
         several => {
-            let message = format!("{} takes 1 argument and got {}", kind.name(), several.len());
+            let message = format!(
+                "{} takes 1 argument(s) and got {}",
+                kind.name(),
+                several.len()
+            );
             Err(ExprError::mistyped(at, message))
         }
     }

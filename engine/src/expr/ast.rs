@@ -10,6 +10,7 @@ use arrow::datatypes::DataType;
 
 use super::error::Position;
 use super::functions::Function;
+use super::sql_types::sql_name;
 
 /// One operation with its operands, and where it stands in the text.
 #[derive(Clone, Debug, PartialEq)]
@@ -169,61 +170,8 @@ impl fmt::Display for Node {
             NodeKind::Column(name) => write_name(f, name),
             NodeKind::Literal(literal) => write!(f, "{literal}"),
             NodeKind::Negate(operand) => write!(f, "-{}", Operand(operand)),
-            NodeKind::Not(operand) => write!(f, "NOT {}", Operand(operand)),
             NodeKind::Arithmetic { op, left, right } => {
                 write!(f, "{} {} {}", Operand(left), op.symbol(), Operand(right))
-            }
-            NodeKind::Compare { op, left, right } => {
-                write!(f, "{} {} {}", Operand(left), op.symbol(), Operand(right))
-            }
-            NodeKind::Logic { op, operands } => {
-                let word = if *op == LogicOp::And { " AND " } else { " OR " };
-                write_list(f, operands.iter().map(Operand), word)
-            }
-            NodeKind::Is {
-                operand,
-                test,
-                negated,
-            } => {
-                let word = match test {
-                    IsTest::Null => "NULL",
-                    IsTest::True => "TRUE",
-                    IsTest::False => "FALSE",
-                };
-                write!(f, "{} IS {}{word}", Operand(operand), not(*negated))
-            }
-            NodeKind::InList {
-                operand,
-                list,
-                negated,
-            } => {
-                write!(f, "{} {}IN (", Operand(operand), not(*negated))?;
-                write_list(f, list, ", ")?;
-                write!(f, ")")
-            }
-            NodeKind::Between {
-                operand,
-                low,
-                high,
-                negated,
-            } => {
-                write!(f, "{} {}BETWEEN ", Operand(operand), not(*negated))?;
-                write!(f, "{} AND {}", Operand(low), Operand(high))
-            }
-            NodeKind::Like {
-                operand,
-                pattern,
-                negated,
-                any_case,
-            } => {
-                let word = if *any_case { "ILIKE" } else { "LIKE" };
-                write!(
-                    f,
-                    "{} {}{word} {}",
-                    Operand(operand),
-                    not(*negated),
-                    Operand(pattern)
-                )
             }
             NodeKind::Case {
                 operand,
@@ -236,7 +184,7 @@ impl fmt::Display for Node {
                 lenient,
             } => {
                 let word = if *lenient { "TRY_CAST" } else { "CAST" };
-                write!(f, "{word}({operand} AS {to})")
+                write!(f, "{word}({operand} AS {})", sql_name(to))
             }
             NodeKind::Call {
                 function: Function::Join,
@@ -250,6 +198,7 @@ impl fmt::Display for Node {
                 write_list(f, arguments, ", ")?;
                 write!(f, ")")
             }
+            _ => write_condition(f, self),
         }
     }
 }
@@ -313,6 +262,66 @@ impl fmt::Display for Operand<'_> {
 
 fn not(negated: bool) -> &'static str {
     if negated { "NOT " } else { "" }
+}
+
+/// Writes an operation that gives booleans.
+fn write_condition(f: &mut fmt::Formatter<'_>, node: &Node) -> fmt::Result {
+    match &node.kind {
+        NodeKind::Not(operand) => write!(f, "NOT {}", Operand(operand)),
+        NodeKind::Compare { op, left, right } => {
+            write!(f, "{} {} {}", Operand(left), op.symbol(), Operand(right))
+        }
+        NodeKind::Logic { op, operands } => {
+            let word = if *op == LogicOp::And { " AND " } else { " OR " };
+            write_list(f, operands.iter().map(Operand), word)
+        }
+        NodeKind::Is {
+            operand,
+            test,
+            negated,
+        } => {
+            let word = match test {
+                IsTest::Null => "NULL",
+                IsTest::True => "TRUE",
+                IsTest::False => "FALSE",
+            };
+            write!(f, "{} IS {}{word}", Operand(operand), not(*negated))
+        }
+        NodeKind::InList {
+            operand,
+            list,
+            negated,
+        } => {
+            write!(f, "{} {}IN (", Operand(operand), not(*negated))?;
+            write_list(f, list, ", ")?;
+            write!(f, ")")
+        }
+        NodeKind::Between {
+            operand,
+            low,
+            high,
+            negated,
+        } => {
+            write!(f, "{} {}BETWEEN ", Operand(operand), not(*negated))?;
+            write!(f, "{} AND {}", Operand(low), Operand(high))
+        }
+        NodeKind::Like {
+            operand,
+            pattern,
+            negated,
+            any_case,
+        } => {
+            let word = if *any_case { "ILIKE" } else { "LIKE" };
+            write!(
+                f,
+                "{} {}{word} {}",
+                Operand(operand),
+                not(*negated),
+                Operand(pattern)
+            )
+        }
+        _ => unreachable!("every other operation is written by the caller"),
+    }
 }
 
 fn write_name(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {

@@ -20,12 +20,51 @@ pub(super) fn bind(node: &Node, schema: &Schema) -> Result<Bound, ExprError> {
         NodeKind::Column(name) => place.column(name, schema),
         NodeKind::Literal(literal) => Ok(place.literal(literal)),
         NodeKind::Negate(operand) => place.negate(bind(operand, schema)?),
+        NodeKind::Arithmetic { op, left, right } => {
+            place.arithmetic(*op, bind(left, schema)?, bind(right, schema)?)
+        }
+        NodeKind::Case {
+            operand,
+            branches,
+            otherwise,
+        } => {
+            let operand = operand
+                .as_ref()
+                .map(|operand| bind(operand, schema))
+                .transpose()?;
+            let otherwise = otherwise
+                .as_ref()
+                .map(|node| bind(node, schema))
+                .transpose()?;
+            let whens = bind_all(branches.iter().map(|branch| &branch.0), schema)?;
+            let thens = bind_all(branches.iter().map(|branch| &branch.1), schema)?;
+            place.case(operand, whens, thens, otherwise)
+        }
+        NodeKind::Cast {
+            operand,
+            to,
+            lenient,
+        } => {
+            let bound = bind(operand, schema)?.cast(to, *lenient)?;
+            Ok(Bound {
+                text: node.to_string(),
+                ..bound
+            })
+        }
+        NodeKind::Call {
+            function,
+            arguments,
+        } => place.call(*function, bind_all(arguments, schema)?),
+        _ => bind_condition(&place, node, schema),
+    }
+}
+
+/// Binds an operation that gives booleans.
+fn bind_condition(place: &Place<'_>, node: &Node, schema: &Schema) -> Result<Bound, ExprError> {
+    match &node.kind {
         NodeKind::Not(operand) => {
             let operand = bind(operand, schema)?.require_boolean()?;
             Ok(place.boolean(&[&operand], BoundKind::Not(Box::new(operand.clone()))))
-        }
-        NodeKind::Arithmetic { op, left, right } => {
-            place.arithmetic(*op, bind(left, schema)?, bind(right, schema)?)
         }
         NodeKind::Compare { op, left, right } => {
             place.compare(*op, bind(left, schema)?, bind(right, schema)?)
@@ -65,40 +104,7 @@ pub(super) fn bind(node: &Node, schema: &Schema) -> Result<Bound, ExprError> {
             *negated,
             *any_case,
         ),
-        NodeKind::Case {
-            operand,
-            branches,
-            otherwise,
-        } => {
-            let operand = operand
-                .as_ref()
-                .map(|operand| bind(operand, schema))
-                .transpose()?;
-            let (whens, thens) = branches.iter().map(|(when, then)| (when, then)).unzip();
-            let whens: Vec<&Node> = whens;
-            let thens: Vec<&Node> = thens;
-            let otherwise = otherwise
-                .as_ref()
-                .map(|node| bind(node, schema))
-                .transpose()?;
-            let whens = bind_all(whens, schema)?;
-            place.case(operand, whens, bind_all(thens, schema)?, otherwise)
-        }
-        NodeKind::Cast {
-            operand,
-            to,
-            lenient,
-        } => {
-            let bound = bind(operand, schema)?.cast(to, *lenient)?;
-            Ok(Bound {
-                text: node.to_string(),
-                ..bound
-            })
-        }
-        NodeKind::Call {
-            function,
-            arguments,
-        } => place.call(*function, bind_all(arguments, schema)?),
+        _ => unreachable!("every other operation is bound by the caller"),
     }
 }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use arrow::array::{Array, BooleanArray};
 use arrow::compute::kernels::{boolean, comparison, numeric};
-use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 
 use super::ast::{ArithmeticOp, CompareOp, IsTest};
@@ -25,14 +24,69 @@ pub(super) fn evaluate(node: &Bound, rows: &Rows) -> Result<Value, ExprError> {
             let array = numeric::neg(&operand.array).map_err(|error| failed(node, &error))?;
             Ok(Value { array, ..operand })
         }
+        BoundKind::Arithmetic { op, left, right } => {
+            let (left, right) = (evaluate(left, rows)?, evaluate(right, rows)?);
+            arithmetic(*op, &left, &right).map_err(|error| failed(node, &error))
+        }
+        BoundKind::Case {
+            operand,
+            branches,
+            otherwise,
+        } => conditional::case(
+            node,
+            operand.as_deref(),
+            branches,
+            otherwise.as_deref(),
+            rows,
+        ),
+        BoundKind::Cast { operand, lenient } => {
+            let operand = evaluate(operand, rows)?;
+            let array = cast_value(&operand.array, &node.data_type, *lenient)
+                .map_err(|error| failed(node, &error))?;
+            Ok(Value { array, ..operand })
+        }
+        BoundKind::Call {
+            function: Function::Coalesce,
+            arguments,
+        } => conditional::coalesce(node, arguments, rows),
+        BoundKind::Call {
+            function,
+            arguments,
+        } => {
+            let arguments = evaluate_all(arguments, rows)?;
+            function
+                .call(&arguments, rows.count)
+                .map_err(|error| failed(node, &error))
+        }
+        _ => condition(node, rows),
+    }
+}
+
+/// What a kernel refused, as an error that names the operation.
+pub(super) fn failed(node: &Bound, error: &ArrowError) -> ExprError {
+    let text = &node.text;
+    let message = match error {
+        ArrowError::DivideByZero => {
+            format!("division by zero in `{text}`; guard it, e.g. divide by nullif(…, 0)")
+        }
+        ArrowError::ArithmeticOverflow(_) => {
+            format!("integer overflow in `{text}`; cast an operand to DOUBLE or guard it")
+        }
+        ArrowError::CastError(what) | ArrowError::ParseError(what) => {
+            format!("a value can't be cast in `{text}` ({what}); TRY_CAST gives null instead")
+        }
+        other => format!("`{text}` can't be evaluated: {other}"),
+    };
+    ExprError::new(ExprErrorKind::Evaluation, node.at, message)
+}
+
+/// Evaluates an operation that gives booleans.
+fn condition(node: &Bound, rows: &Rows) -> Result<Value, ExprError> {
+    match &node.kind {
         BoundKind::Not(operand) => {
             let operand = evaluate(operand, rows)?;
             let result = boolean::not(operand.booleans()).map_err(|error| failed(node, &error))?;
             Ok(Value::result(result, [&operand]))
-        }
-        BoundKind::Arithmetic { op, left, right } => {
-            let (left, right) = (evaluate(left, rows)?, evaluate(right, rows)?);
-            arithmetic(*op, &left, &right).map_err(|error| failed(node, &error))
         }
         BoundKind::Compare { op, left, right } => {
             let (left, right) = (evaluate(left, rows)?, evaluate(right, rows)?);
@@ -75,64 +129,10 @@ pub(super) fn evaluate(node: &Bound, rows: &Rows) -> Result<Value, ExprError> {
             any_case,
         } => {
             let (operand, pattern) = (evaluate(operand, rows)?, evaluate(pattern, rows)?);
-            let result = match (any_case, negated) {
-                (false, false) => comparison::like(&operand, &pattern),
-                (false, true) => comparison::nlike(&operand, &pattern),
-                (true, false) => comparison::ilike(&operand, &pattern),
-                (true, true) => comparison::nilike(&operand, &pattern),
-            };
-            let result = result.map_err(|error| failed(node, &error))?;
-            Ok(Value::result(result, [&operand, &pattern]))
+            like(&operand, &pattern, *negated, *any_case).map_err(|error| failed(node, &error))
         }
-        BoundKind::Case {
-            operand,
-            branches,
-            otherwise,
-        } => conditional::case(
-            node,
-            operand.as_deref(),
-            branches,
-            otherwise.as_deref(),
-            rows,
-        ),
-        BoundKind::Cast { operand, lenient } => {
-            let operand = evaluate(operand, rows)?;
-            let array = cast_value(&operand.array, &node.data_type, *lenient)
-                .map_err(|error| failed(node, &error))?;
-            Ok(Value { array, ..operand })
-        }
-        BoundKind::Call {
-            function: Function::Coalesce,
-            arguments,
-        } => conditional::coalesce(node, arguments, rows),
-        BoundKind::Call {
-            function,
-            arguments,
-        } => {
-            let arguments = evaluate_all(arguments, rows)?;
-            function
-                .call(&arguments, rows.count)
-                .map_err(|error| failed(node, &error))
-        }
+        _ => unreachable!("every other operation is evaluated by the caller"),
     }
-}
-
-/// What a kernel refused, as an error that names the operation.
-pub(super) fn failed(node: &Bound, error: &ArrowError) -> ExprError {
-    let text = &node.text;
-    let message = match error {
-        ArrowError::DivideByZero => {
-            format!("division by zero in `{text}`; guard it, e.g. divide by nullif(…, 0)")
-        }
-        ArrowError::ArithmeticOverflow(_) => {
-            format!("integer overflow in `{text}`; cast an operand to DOUBLE or guard it")
-        }
-        ArrowError::CastError(what) | ArrowError::ParseError(what) => {
-            format!("a value can't be cast in `{text}` ({what}); TRY_CAST gives null instead")
-        }
-        other => format!("`{text}` can't be evaluated: {other}"),
-    };
-    ExprError::new(ExprErrorKind::Evaluation, node.at, message)
 }
 
 fn evaluate_all(nodes: &[Bound], rows: &Rows) -> Result<Vec<Value>, ExprError> {
@@ -208,6 +208,21 @@ fn in_list(
     })
 }
 
+fn like(
+    operand: &Value,
+    pattern: &Value,
+    negated: bool,
+    any_case: bool,
+) -> Result<Value, ArrowError> {
+    let kernel = match (any_case, negated) {
+        (false, false) => comparison::like,
+        (false, true) => comparison::nlike,
+        (true, false) => comparison::ilike,
+        (true, true) => comparison::nilike,
+    };
+    Ok(Value::result(kernel(operand, pattern)?, [operand, pattern]))
+}
+
 fn between(
     operand: &Value,
     low: &Value,
@@ -233,11 +248,6 @@ pub(super) fn evaluate_column(
 ) -> Result<arrow::array::ArrayRef, ExprError> {
     let value = evaluate(node, rows)?;
     debug_assert_eq!(value.array.data_type(), &node.data_type);
-    debug_assert!(
-        node.data_type != DataType::Null
-            || value.array.len() == value.array.null_count()
-            || value.array.logical_null_count() == value.array.len()
-    );
     value
         .expand(rows.count)
         .map_err(|error| failed(node, &error))

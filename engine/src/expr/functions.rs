@@ -120,14 +120,14 @@ impl Function {
             return Ok(());
         }
         let takes = match most {
-            usize::MAX => format!("at least {fewest}"),
+            usize::MAX => format!("{fewest} or more"),
             _ if fewest == most => fewest.to_string(),
             _ => format!("{fewest} to {most}"),
         };
         let name = self.name();
         Err(ExprError::mistyped(
             at,
-            format!("{name} takes {takes} arguments and got {count}"),
+            format!("{name} takes {takes} argument(s) and got {count}"),
         ))
     }
 
@@ -174,27 +174,15 @@ impl Function {
             Function::StartsWith | Function::EndsWith | Function::Contains => {
                 Ok(typed(texts(arguments)?, DataType::Boolean))
             }
-            Function::Coalesce => {
-                let arguments = unify(at, arguments)?;
+            Function::Coalesce | Function::Greatest | Function::Least | Function::NullIf => {
+                let arguments = match self {
+                    Function::Coalesce => unify(at, arguments)?,
+                    _ => unify_ordered(at, arguments)?,
+                };
                 let data_type = first_type(&arguments);
+                let nullable = all_null || self == Function::NullIf;
                 Ok(Typed {
-                    nullable: all_null,
-                    ..typed(arguments, data_type)
-                })
-            }
-            Function::Greatest | Function::Least => {
-                let arguments = unify_ordered(at, arguments)?;
-                let data_type = first_type(&arguments);
-                Ok(Typed {
-                    nullable: all_null,
-                    ..typed(arguments, data_type)
-                })
-            }
-            Function::NullIf => {
-                let arguments = unify_ordered(at, arguments)?;
-                let data_type = first_type(&arguments);
-                Ok(Typed {
-                    nullable: true,
+                    nullable,
                     ..typed(arguments, data_type)
                 })
             }

@@ -55,6 +55,28 @@ impl Lower {
             sql::Expr::Value(value) => self.literal(value),
             sql::Expr::UnaryOp { op, expr } => self.unary(*op, expr),
             sql::Expr::BinaryOp { left, op, right } => self.binary(expr, left, op, right),
+            sql::Expr::Case {
+                case_token,
+                operand,
+                conditions,
+                else_result,
+                ..
+            } => {
+                let at = position(case_token.0.span.start).unwrap_or(self.at);
+                self.case(at, operand.as_deref(), conditions, else_result.as_deref())
+            }
+            sql::Expr::Cast {
+                kind,
+                expr,
+                data_type,
+                format: None,
+            } => self.cast(kind, expr, data_type),
+            _ => self.predicate(expr),
+        }
+    }
+
+    fn predicate(self, expr: &sql::Expr) -> Result<Node, ExprError> {
+        match expr {
             sql::Expr::IsDistinctFrom(left, right) => {
                 self.compare(CompareOp::Distinct, left, right)
             }
@@ -84,42 +106,7 @@ impl Lower {
                 negated,
                 low,
                 high,
-            } => {
-                let operand = self.boxed(expr)?;
-                let (low, high) = (self.boxed(low)?, self.boxed(high)?);
-                let at = operand.at;
-                Ok(Node::new(
-                    at,
-                    NodeKind::Between {
-                        operand,
-                        low,
-                        high,
-                        negated: *negated,
-                    },
-                ))
-            }
-            sql::Expr::Case {
-                case_token,
-                operand,
-                conditions,
-                else_result,
-                ..
-            } => {
-                let at = position(case_token.0.span.start).unwrap_or(self.at);
-                self.case(at, operand.as_deref(), conditions, else_result.as_deref())
-            }
-            sql::Expr::Cast {
-                kind,
-                expr,
-                data_type,
-                format: None,
-            } => self.cast(kind, expr, data_type),
-            _ => self.predicate(expr),
-        }
-    }
-
-    fn predicate(self, expr: &sql::Expr) -> Result<Node, ExprError> {
-        match expr {
+            } => self.between(expr, low, high, *negated),
             sql::Expr::IsNull(operand) | sql::Expr::IsUnknown(operand) => {
                 self.is(operand, IsTest::Null, false)
             }
@@ -315,6 +302,26 @@ impl Lower {
             NodeKind::Is {
                 operand,
                 test,
+                negated,
+            },
+        ))
+    }
+
+    fn between(
+        self,
+        operand: &sql::Expr,
+        low: &sql::Expr,
+        high: &sql::Expr,
+        negated: bool,
+    ) -> Result<Node, ExprError> {
+        let operand = self.boxed(operand)?;
+        let (low, high) = (self.boxed(low)?, self.boxed(high)?);
+        Ok(Node::new(
+            operand.at,
+            NodeKind::Between {
+                operand,
+                low,
+                high,
                 negated,
             },
         ))

@@ -221,15 +221,7 @@ fn interpret(tree: &Tree, row: &Row) -> Result<Cell, &'static str> {
         }
         Tree::In(operand, list) => {
             let operand = interpret(operand, row)?;
-            let mut equals = Vec::new();
-            for item in list {
-                equals.push(compare("=", operand, interpret(item, row)?));
-            }
-            Cell::Bool(match () {
-                () if equals.contains(&Some(true)) => Some(true),
-                () if equals.contains(&None) => None,
-                () => Some(false),
-            })
+            Cell::Bool(contains(operand, list, row)?)
         }
         Tree::Case(when, then, otherwise) => {
             let holds = interpret(when, row)? == Cell::Bool(Some(true));
@@ -247,6 +239,18 @@ fn interpret(tree: &Tree, row: &Row) -> Result<Cell, &'static str> {
                 _ => left,
             }
         }
+    })
+}
+
+fn contains(operand: Cell, list: &[Tree], row: &Row) -> Result<Option<bool>, &'static str> {
+    let mut equals = Vec::new();
+    for item in list {
+        equals.push(compare("=", operand, interpret(item, row)?));
+    }
+    Ok(match () {
+        () if equals.contains(&Some(true)) => Some(true),
+        () if equals.contains(&None) => None,
+        () => Some(false),
     })
 }
 
@@ -400,7 +404,6 @@ fn kernels_agree_with_a_naive_interpreter_row_by_row() {
         .ok()
         .and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or(0x5EED_0001);
-    println!("RINGWAY_SEED={seed}");
     let mut failures = 0;
     let mut lazy = 0;
     for case in 0..CASES {
@@ -409,32 +412,29 @@ fn kernels_agree_with_a_naive_interpreter_row_by_row() {
         let tree = tree(&mut random, kind, 4);
         let rows = table(&mut random);
         let text = tree.to_string();
+        let label = format!("RINGWAY_SEED={seed}, case {case}: {text}");
         let batch = batch(&rows);
         let expected: Result<Vec<Cell>, _> = rows.iter().map(|row| interpret(&tree, row)).collect();
         let bound = Expr::parse(&text).and_then(|expr| expr.bind(&batch.schema()));
-        let bound = bound.unwrap_or_else(|error| panic!("case {case}: {text}: {error}"));
+        let bound = bound.unwrap_or_else(|error| panic!("{label}: {error}"));
         match (expected, bound.evaluate(&batch)) {
             (Err(_), Err(_)) => failures += 1,
             (Ok(expected), Ok(found)) => {
-                assert_eq!(found.len(), rows.len(), "case {case}: {text}");
+                assert_eq!(found.len(), rows.len(), "{label}");
                 let nulls = found.logical_null_count();
                 assert!(
                     bound.nullable() || nulls == 0,
-                    "case {case}: {text}: null though denied"
+                    "{label}: null though denied"
                 );
                 for (row, expected) in expected.into_iter().enumerate() {
                     let found = cell(&found, row);
                     let agree = same(expected, found);
-                    assert!(
-                        agree,
-                        "case {case}: {text} of {:?}: {expected:?}, {found:?}",
-                        rows[row]
-                    );
+                    assert!(agree, "{label} of {:?}: {expected:?}, {found:?}", rows[row]);
                 }
                 lazy += u64::from(bound.bound.fallible);
             }
             (expected, found) => {
-                panic!("case {case}: {text}: {expected:?} and {found:?}: {rows:?}")
+                panic!("{label}: {expected:?} and {found:?}: {rows:?}")
             }
         }
     }

@@ -36,6 +36,29 @@ pub(super) fn arrow_type(name: &sql::DataType) -> Option<DataType> {
     })
 }
 
+/// The SQL name of a type that a cast can give.
+pub(super) fn sql_name(data_type: &DataType) -> String {
+    let name = match data_type {
+        DataType::Boolean => "BOOLEAN",
+        DataType::Int8 => "TINYINT",
+        DataType::Int16 => "SMALLINT",
+        DataType::Int32 => "INT",
+        DataType::Int64 => "BIGINT",
+        DataType::UInt8 => "TINYINT UNSIGNED",
+        DataType::UInt16 => "SMALLINT UNSIGNED",
+        DataType::UInt32 => "INT UNSIGNED",
+        DataType::UInt64 => "BIGINT UNSIGNED",
+        DataType::Float32 => "REAL",
+        DataType::Float64 => "DOUBLE",
+        DataType::Utf8 => "VARCHAR",
+        DataType::Date32 => "DATE",
+        DataType::Timestamp(..) => "TIMESTAMP",
+        DataType::Decimal128(precision, scale) => return format!("DECIMAL({precision}, {scale})"),
+        other => return other.to_string(),
+    };
+    name.to_string()
+}
+
 fn decimal(info: ExactNumberInfo) -> Option<DataType> {
     let (precision, scale) = match info {
         ExactNumberInfo::None => return None,
@@ -48,4 +71,83 @@ fn decimal(info: ExactNumberInfo) -> Option<DataType> {
         && scale >= 0
         && scale.unsigned_abs() <= precision;
     valid.then_some(DataType::Decimal128(precision, scale))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{RecordBatch, RecordBatchOptions};
+    use arrow::datatypes::Schema;
+
+    use super::super::Expr;
+
+    #[test]
+    fn every_type_of_the_page_is_castable_and_printed_by_its_name() {
+        let options = RecordBatchOptions::new().with_row_count(Some(1));
+        let none = std::sync::Arc::new(Schema::empty());
+        let batch = RecordBatch::try_new_with_options(none, vec![], &options).unwrap();
+        for name in [
+            "BOOLEAN",
+            "TINYINT",
+            "SMALLINT",
+            "INT",
+            "BIGINT",
+            "TINYINT UNSIGNED",
+            "SMALLINT UNSIGNED",
+            "INT UNSIGNED",
+            "BIGINT UNSIGNED",
+            "REAL",
+            "DOUBLE",
+            "DECIMAL(10, 2)",
+            "VARCHAR",
+            "DATE",
+            "TIMESTAMP",
+        ] {
+            let expr = Expr::parse(&format!("CAST(NULL AS {name})")).unwrap();
+            assert_eq!(expr.to_string(), format!("CAST(NULL AS {name})"));
+            let bound = expr.bind(&batch.schema()).unwrap();
+            assert_eq!(
+                bound.evaluate(&batch).unwrap().data_type(),
+                bound.data_type(),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn other_spellings_name_the_same_types() {
+        let pairs = [
+            ("BOOL", "BOOLEAN"),
+            ("INT2", "SMALLINT"),
+            ("INTEGER", "INT"),
+            ("INT8", "BIGINT"),
+            ("INTEGER UNSIGNED", "INT UNSIGNED"),
+            ("FLOAT4", "REAL"),
+            ("FLOAT", "DOUBLE"),
+            ("DOUBLE PRECISION", "DOUBLE"),
+            ("TEXT", "VARCHAR"),
+            ("NUMERIC(4, 1)", "DECIMAL(4, 1)"),
+            ("TIMESTAMP WITHOUT TIME ZONE", "TIMESTAMP"),
+        ];
+        for (spelling, name) in pairs {
+            let expr = Expr::parse(&format!("a::{spelling}")).unwrap();
+            assert_eq!(expr.to_string(), format!("CAST(a AS {name})"));
+        }
+    }
+
+    #[test]
+    fn what_could_not_be_kept_is_refused() {
+        for name in [
+            "VARCHAR(3)",
+            "FLOAT(3)",
+            "DECIMAL",
+            "DECIMAL(39, 0)",
+            "TIMESTAMPTZ",
+            "JSON",
+        ] {
+            assert!(
+                Expr::parse(&format!("CAST(a AS {name})")).is_err(),
+                "{name}"
+            );
+        }
+    }
 }
