@@ -611,6 +611,87 @@ fn nesting_to_the_limit_is_parsed_without_trying_every_way() {
 }
 
 #[test]
+fn no_cast_of_an_extreme_value_panics() {
+    let texts = [
+        "",
+        "-",
+        "1e400",
+        "9223372036854775808",
+        "262143-01-01",
+        "NaN",
+        "0x1",
+        "1_0",
+    ];
+    let ints = vec![
+        i64::MIN,
+        i64::MAX,
+        -1,
+        0,
+        1,
+        253_402_300_800_000,
+        i64::MIN + 1,
+        300,
+    ];
+    let floats = vec![
+        f64::NAN,
+        f64::INFINITY,
+        -0.0,
+        f64::MIN,
+        f64::MAX,
+        1e19,
+        -1e-300,
+        0.5,
+    ];
+    let batch = batch_of([
+        ("s", Arc::new(StringArray::from(texts.to_vec())) as ArrayRef),
+        ("a", Arc::new(Int64Array::from(ints))),
+        ("x", Arc::new(Float64Array::from(floats))),
+    ]);
+    let names = [
+        "BOOLEAN",
+        "TINYINT",
+        "INT",
+        "BIGINT",
+        "TINYINT UNSIGNED",
+        "BIGINT UNSIGNED",
+        "REAL",
+    ];
+    let more = [
+        "DOUBLE",
+        "VARCHAR",
+        "DATE",
+        "TIMESTAMP",
+        "DECIMAL(38, 0)",
+        "DECIMAL(5, 5)",
+    ];
+    let names: Vec<&str> = names.into_iter().chain(more).collect();
+    let mut accepted = 0;
+    for column in ["s", "a", "x"] {
+        for first in &names {
+            for second in &names {
+                for word in ["CAST", "TRY_CAST"] {
+                    let text = format!("{word}({word}({column} AS {first}) AS {second})");
+                    for row in 0..batch.num_rows() {
+                        let one = batch.slice(row, 1);
+                        let outcome = guarded(|| run(&text, &one).map(|found| found.len()));
+                        let outcome = outcome.unwrap_or_else(|_| panic!("{text} row {row} panics"));
+                        accepted += usize::from(outcome == Ok(1));
+                        let allowed = [
+                            Ok(1),
+                            Err(ExprErrorKind::Type),
+                            Err(ExprErrorKind::Evaluation),
+                        ];
+                        let outcome = outcome.map_err(|error| error.kind());
+                        assert!(allowed.contains(&outcome), "{text} row {row}: {outcome:?}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(accepted > 2000, "only {accepted} casts gave a value");
+}
+
+#[test]
 fn what_it_prints_is_parsed_as_the_same_expression() {
     for text in [
         "a + b * 2 - -1",
