@@ -108,7 +108,9 @@ impl Exchange {
     }
 
     /// By key, with a partitioner that `make` makes for each sending subtask.
-    pub fn key<B: Payload>(make: impl Fn() -> Box<dyn Partitioner<B>> + Send + Sync + 'static) -> Self {
+    pub fn key<B: Payload>(
+        make: impl Fn() -> Box<dyn Partitioner<B>> + Send + Sync + 'static,
+    ) -> Self {
         Self::of::<B>(ExchangeKind::Key, make)
     }
 
@@ -134,14 +136,22 @@ impl Exchange {
         make: impl Fn() -> Box<dyn Partitioner<B>> + Send + Sync + 'static,
     ) -> Self {
         let make = Arc::new(move || Erased::new(make()));
-        Self { kind, payload: PayloadType::of::<B>(), make }
+        Self {
+            kind,
+            payload: PayloadType::of::<B>(),
+            make,
+        }
     }
 }
 
 impl Graph {
     /// An empty graph.
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), nodes: Vec::new(), streams: Vec::new() }
+        Self {
+            name: name.into(),
+            nodes: Vec::new(),
+            streams: Vec::new(),
+        }
     }
 
     /// Adds a node.
@@ -162,10 +172,22 @@ impl Graph {
     /// When the payload types of the output, of `to` and of the exchange differ, or an end has
     /// no such port: whoever builds graphs from user input checks that first
     /// ([`Graph::output_type`], [`Graph::input_type`]).
-    pub fn connect(&mut self, from: NodeId, port: Port, to: NodeId, exchange: Exchange) -> &mut StreamEdge {
-        let output = self.output_type(from, port).expect("the node has this output");
+    pub fn connect(
+        &mut self,
+        from: NodeId,
+        port: Port,
+        to: NodeId,
+        exchange: Exchange,
+    ) -> &mut StreamEdge {
+        let output = self
+            .output_type(from, port)
+            .expect("the node has this output");
         let input = self.input_type(to).expect("the node takes input");
-        assert_eq!(output, input, "{} and {} differ", self[from].name, self[to].name);
+        assert_eq!(
+            output, input,
+            "{} and {} differ",
+            self[from].name, self[to].name
+        );
         assert_eq!(output, exchange.payload, "the exchange is of another type");
         self.streams.push(StreamEdge {
             from,
@@ -194,7 +216,10 @@ impl Graph {
 
     /// All nodes, in the order they were added.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
-        self.nodes.iter().enumerate().map(|(index, node)| (NodeId(index), node))
+        self.nodes
+            .iter()
+            .enumerate()
+            .map(|(index, node)| (NodeId(index), node))
     }
 
     /// All streams, in the order they were connected.

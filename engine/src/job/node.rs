@@ -82,7 +82,11 @@ where
 {
     /// A source node that can have `parallelism_max` subtasks, or any number.
     pub fn new(parallelism_max: Option<u32>, make: F) -> Self {
-        Self { make, parallelism_max, payload: std::marker::PhantomData }
+        Self {
+            make,
+            parallelism_max,
+            payload: std::marker::PhantomData,
+        }
     }
 }
 
@@ -94,7 +98,11 @@ where
 {
     /// An operator node with side outputs of these payload types.
     pub fn new(sides: Vec<PayloadType>, make: F) -> Self {
-        Self { make, sides, payload: std::marker::PhantomData }
+        Self {
+            make,
+            sides,
+            payload: std::marker::PhantomData,
+        }
     }
 }
 
@@ -105,7 +113,10 @@ where
 {
     /// A sink node.
     pub fn new(make: F) -> Self {
-        Self { make, payload: std::marker::PhantomData }
+        Self {
+            make,
+            payload: std::marker::PhantomData,
+        }
     }
 }
 
@@ -138,7 +149,10 @@ where
     ) -> Result<Box<dyn Task>, OperatorError> {
         let source = (self.make)(&subtasks[0])?;
         let stage = next.take::<Box<dyn Stage<B>>>();
-        Ok(Box::new(SourceTask::new(source, Chain::new(stage, subtasks, sides))))
+        Ok(Box::new(SourceTask::new(
+            source,
+            Chain::new(stage, subtasks, sides),
+        )))
     }
 }
 
@@ -162,8 +176,14 @@ where
 
     fn stage(&self, place: StagePlace, next: Option<Erased>) -> Result<Erased, OperatorError> {
         let operator = (self.make)(&place.subtask)?;
-        let next = next.expect("an operator has an output").take::<Box<dyn Stage<Out>>>();
-        let StagePlace { subtask, position, side_base } = place;
+        let next = next
+            .expect("an operator has an output")
+            .take::<Box<dyn Stage<Out>>>();
+        let StagePlace {
+            subtask,
+            position,
+            side_base,
+        } = place;
         let stage = OperatorStage::new(operator, subtask, position, side_base, next);
         Ok(Erased::new(Box::new(stage) as Box<dyn Stage<In>>))
     }

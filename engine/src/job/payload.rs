@@ -28,7 +28,10 @@ impl Erased {
     /// # Panics
     /// When it is of another type: the graph checks payload types when nodes are connected.
     pub fn take<T: 'static>(self) -> T {
-        *self.0.downcast().expect("payload types are checked when nodes are connected")
+        *self
+            .0
+            .downcast()
+            .expect("payload types are checked when nodes are connected")
     }
 }
 
@@ -140,9 +143,15 @@ impl<B: Payload> PayloadOps for OpsOf<B> {
         subtasks: Vec<Subtask>,
         sides: Vec<Box<dyn SideOutlet>>,
     ) -> Box<dyn Task> {
-        let receivers = receivers.into_iter().map(Erased::take::<Receiver<B>>).collect();
+        let receivers = receivers
+            .into_iter()
+            .map(Erased::take::<Receiver<B>>)
+            .collect();
         let stage = stage.take::<Box<dyn Stage<B>>>();
-        Box::new(GateTask::new(InputGate::new(receivers), Chain::new(stage, subtasks, sides)))
+        Box::new(GateTask::new(
+            InputGate::new(receivers),
+            Chain::new(stage, subtasks, sides),
+        ))
     }
 }
 
@@ -150,7 +159,11 @@ fn output<B: Payload>(groups: Vec<ErasedGroup>) -> Output<B> {
     let mut output = Output::new();
     for group in groups {
         let partitioner = group.partitioner.take::<Box<dyn Partitioner<B>>>();
-        let senders = group.senders.into_iter().map(Erased::take::<Sender<B>>).collect();
+        let senders = group
+            .senders
+            .into_iter()
+            .map(Erased::take::<Sender<B>>)
+            .collect();
         output.add_group(partitioner, senders);
     }
     output
