@@ -7,7 +7,8 @@ use crate::tree::File;
 /// From the lowest to the highest. A new module of engine/src is given its layer here.
 const LAYERS: &[&[&str]] = &[
     &["error"],
-    &["batch", "clock", "config", "element", "limits", "metrics"],
+    &["clock", "config", "limits", "metrics"],
+    &["batch", "batcher", "column", "element"],
     &["wire"],
     &["align", "partition", "watermark"],
     &["edge"],
@@ -164,6 +165,8 @@ mod tests {
     #[test]
     fn a_module_without_a_layer_and_a_path_by_the_root_are_found() {
         assert_eq!(found("engine/src/novel.rs", ""), 1);
+        let files = ["a", "b"].map(|file| File::new(&format!("engine/src/novel/{file}.rs"), ""));
+        assert_eq!(super::check(&files).len(), 1);
         assert_eq!(found("engine/src/gate.rs", "use crate::StreamElement;"), 1);
     }
 }

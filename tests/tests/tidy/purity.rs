@@ -18,7 +18,7 @@ const PURE: &[&str] = &[
 const IMPURE: &[(&str, &str)] = &[
     ("Instant", "take the time as an argument"),
     ("SystemTime", "take the time as an argument"),
-    ("clock", "take the time as an argument"),
+    ("Clock", "take the time as an argument"),
     ("std::net", "take and return bytes"),
     ("std::io", "take and return bytes"),
     ("std::fs", "take and return values"),
