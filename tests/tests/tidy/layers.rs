@@ -31,10 +31,13 @@ pub(crate) fn check(files: &[File]) -> Vec<String> {
         };
         let code = file.library_code();
         let Some(own) = layer(path[0]) else {
-            found.push(format!(
-                "{}: module {} has no layer: give it one in LAYERS",
-                file.path, path[0]
-            ));
+            let finding = format!(
+                "{ENGINE}{}: a module without a layer: give it one in LAYERS",
+                path[0]
+            );
+            if found.last() != Some(&finding) {
+                found.push(finding);
+            }
             continue;
         };
         for (offset, name) in uses(&code, &path) {
