@@ -8,16 +8,19 @@ use crate::tree::File;
 const LAYERS: &[&[&str]] = &[
     &["error"],
     &["clock", "config", "limits", "metrics"],
-    &["batch", "batcher", "column", "element"],
+    &["element", "partition"],
+    &["batch"],
+    &["batcher"],
+    &["column"],
     &["wire"],
-    &["align", "partition", "watermark"],
+    &["align", "watermark"],
     &["edge"],
     &["data_plane"],
     &["gate", "output"],
     &["operator", "state"],
     &["connect", "expr", "operators"],
     &["stage", "task"],
-    &["placement", "worker"],
+    &["host", "placement", "worker"],
     &["job", "stream"],
 ];
 

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::items::Module;
 use crate::tree::File;
 
 /// Folders at the root of the repository. Names with a leading dot and build output are not looked at.
@@ -11,30 +12,17 @@ const TOP_LEVEL: &[&str] = &[
 
 /// Files that no `mod` leads to, so that the compiler never sees them.
 pub(crate) fn dead(files: &[File]) -> Vec<String> {
-    let by_path: HashMap<&str, &File> = files
-        .iter()
-        .map(|file| (file.path.as_str(), file))
-        .collect();
-    let crates: Vec<&str> = files
-        .iter()
-        .filter_map(|file| file.path.strip_suffix("/Cargo.toml"))
-        .collect();
+    let tree = ModuleTree::new(files);
     let mut alive = HashSet::new();
-    for file in files.iter().filter(|file| is_root(&file.path, &crates)) {
-        visit(file, true, &by_path, &mut alive);
+    for file in files
+        .iter()
+        .filter(|file| is_root(&file.path, &tree.crates))
+    {
+        tree.visit(file, &mut alive);
     }
-    let owned = |path: &str| {
-        crates.iter().any(|folder| {
-            ["src/", "tests/"].iter().any(|part| {
-                path.strip_prefix(folder)
-                    .and_then(|rest| rest.strip_prefix('/'))
-                    .is_some_and(|rest| rest.starts_with(part))
-            })
-        })
-    };
     files
         .iter()
-        .filter(|file| file.is_rust() && owned(&file.path) && !alive.contains(&file.path))
+        .filter(|file| file.is_rust() && tree.owns(&file.path) && !alive.contains(&file.path))
         .map(|file| {
             format!(
                 "{}: no mod leads here: name it in its parent, or remove it",
@@ -42,6 +30,20 @@ pub(crate) fn dead(files: &[File]) -> Vec<String> {
             )
         })
         .collect()
+}
+
+/// Files that are compiled for tests only, because the `mod` that leads to them is.
+pub(crate) fn test_only(files: &[File]) -> HashSet<String> {
+    let tree = ModuleTree::new(files);
+    let mut found = HashSet::new();
+    for file in files.iter().filter(|file| file.is_rust()) {
+        for (child, offset) in tree.children(file) {
+            if file.is_test_code(offset) {
+                tree.visit(child, &mut found);
+            }
+        }
+    }
+    found
 }
 
 /// Library code behind a test module, where nobody looks for it.
@@ -117,34 +119,74 @@ fn is_root(path: &str, crates: &[&str]) -> bool {
         })
 }
 
-/// Marks the file and all that its `mod` lines lead to.
-fn visit(file: &File, root: bool, by_path: &HashMap<&str, &File>, alive: &mut HashSet<String>) {
-    if !alive.insert(file.path.clone()) {
-        return;
+/// Which file a `mod` leads to.
+struct ModuleTree<'a> {
+    by_path: HashMap<&'a str, &'a File>,
+    /// The folders of all crates.
+    crates: Vec<&'a str>,
+}
+
+impl<'a> ModuleTree<'a> {
+    fn new(files: &'a [File]) -> Self {
+        Self {
+            by_path: files
+                .iter()
+                .map(|file| (file.path.as_str(), file))
+                .collect(),
+            crates: files
+                .iter()
+                .filter_map(|file| file.path.strip_suffix("/Cargo.toml"))
+                .collect(),
+        }
     }
-    let (folder, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
-    let folder = match name {
-        "mod.rs" => folder.to_string(),
-        _ if root => folder.to_string(),
-        _ => format!("{folder}/{}", name.trim_end_matches(".rs")),
-    };
-    let modules = file.modules();
-    for module in modules.iter().filter(|module| module.body.is_none()) {
-        let around = modules.iter().filter(|outer| {
-            outer
-                .body
-                .as_ref()
-                .is_some_and(|body| body.contains(&module.offset))
-        });
-        let inner: String = around.map(|outer| format!("/{}", outer.name)).collect();
-        for child in [
-            format!("{folder}{inner}/{}.rs", module.name),
-            format!("{folder}{inner}/{}/mod.rs", module.name),
-        ] {
-            if let Some(file) = by_path.get(child.as_str()) {
-                visit(file, false, by_path, alive);
+
+    /// Whether the file lies where a crate keeps its modules.
+    fn owns(&self, path: &str) -> bool {
+        let inside = |folder: &str| ["src", "tests"].map(|part| format!("{folder}/{part}/"));
+        self.crates
+            .iter()
+            .any(|folder| inside(folder).iter().any(|part| path.starts_with(part)))
+    }
+
+    /// Adds the file and all that its `mod` lines lead to.
+    fn visit(&self, file: &File, seen: &mut HashSet<String>) {
+        if seen.insert(file.path.clone()) {
+            for (child, _) in self.children(file) {
+                self.visit(child, seen);
             }
         }
+    }
+
+    /// The files that the `mod` lines of a file lead to, with the place of the line.
+    fn children(&self, file: &File) -> Vec<(&'a File, usize)> {
+        let (folder, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
+        let folder = match name {
+            "mod.rs" => folder.to_string(),
+            _ if is_root(&file.path, &self.crates) => folder.to_string(),
+            _ => format!("{folder}/{}", name.trim_end_matches(".rs")),
+        };
+        let modules = file.modules();
+        let mut found = Vec::new();
+        for module in modules.iter().filter(|module| module.body.is_none()) {
+            let surrounds = |outer: &&Module| {
+                outer
+                    .body
+                    .as_ref()
+                    .is_some_and(|body| body.contains(&module.offset))
+            };
+            let inner: String = modules
+                .iter()
+                .filter(surrounds)
+                .map(|outer| format!("/{}", outer.name))
+                .collect();
+            let stem = format!("{folder}{inner}/{}", module.name);
+            let places = [format!("{stem}.rs"), format!("{stem}/mod.rs")];
+            let files = places
+                .iter()
+                .filter_map(|place| self.by_path.get(place.as_str()));
+            found.extend(files.map(|file| (*file, module.offset)));
+        }
+        found
     }
 }
 
@@ -181,6 +223,20 @@ mod tests {
             found[0].starts_with("engine/src/edge/remote.rs")
                 && found[1].starts_with("engine/src/gone.rs")
         );
+    }
+
+    #[test]
+    fn a_file_behind_a_test_module_is_test_code() {
+        let files = [
+            file("engine/Cargo.toml", ""),
+            file("engine/src/lib.rs", "mod a;\n#[cfg(test)]\nmod cases;"),
+            file("engine/src/a.rs", ""),
+            file("engine/src/cases.rs", "mod b;"),
+            file("engine/src/cases/b.rs", ""),
+        ];
+        let mut found: Vec<_> = super::test_only(&files).into_iter().collect();
+        found.sort();
+        assert_eq!(found, ["engine/src/cases.rs", "engine/src/cases/b.rs"]);
     }
 
     #[test]

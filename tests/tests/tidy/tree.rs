@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::items::{self, Function, Module};
 use crate::mask;
+use crate::modules;
 
 /// One text file. Rust files carry what the rules ask for again and again.
 pub(crate) struct File {
@@ -18,6 +19,8 @@ pub(crate) struct File {
     pub(crate) comments: String,
     /// Where the file is compiled for tests only, by its own attributes or its place.
     test_regions: Vec<std::ops::Range<usize>>,
+    /// Whether the `mod` that leads here is compiled for tests only.
+    test_only: bool,
 }
 
 impl File {
@@ -34,6 +37,7 @@ impl File {
             code,
             comments,
             test_regions,
+            test_only: false,
         }
     }
 
@@ -50,9 +54,9 @@ impl File {
 
     /// Whether the code at `offset` is compiled for tests only.
     pub(crate) fn is_test_code(&self, offset: usize) -> bool {
-        self.path.starts_with("tests/")
+        self.test_only
+            || self.path.starts_with("tests/")
             || self.path.contains("/tests/")
-            || self.path.ends_with("/tests.rs")
             || self
                 .test_regions
                 .iter()
@@ -91,7 +95,7 @@ pub(crate) fn read() -> Vec<File> {
     let mut paths = Vec::new();
     walk(&root, &mut paths);
     paths.sort();
-    let files: Vec<File> = paths
+    let mut files: Vec<File> = paths
         .iter()
         .filter_map(|path| {
             let text = String::from_utf8(fs::read(path).ok()?).ok()?;
@@ -104,6 +108,10 @@ pub(crate) fn read() -> Vec<File> {
         "{} is not the repository",
         root.display()
     );
+    let test_only = modules::test_only(&files);
+    for file in &mut files {
+        file.test_only = test_only.contains(&file.path);
+    }
     files
 }
 
