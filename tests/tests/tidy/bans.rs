@@ -1,6 +1,6 @@
 //! What may not be written, where it may all the same, and what to write instead.
 
-use crate::items::{identifier, words};
+use crate::items::{identifier, line_of, words};
 use crate::tree::File;
 
 /// Something that library code does without.
@@ -109,7 +109,8 @@ const BANS: &[Ban] = &[
         within: FED_FROM_OUTSIDE,
         except: &[],
         in_tests: false,
-        instead: "an error that says what, where, and what to do: this input comes from outside",
+        instead: "an error that says what, where, and what to do, since input comes from outside here; \
+                  or the reason why no input can lead here, as `// Invariant: ...` right above",
     },
     Ban {
         found: &["todo!", "unimplemented!", "dbg!"],
@@ -127,6 +128,11 @@ const BANS: &[Ban] = &[
     },
 ];
 
+/// A comment that begins so, on the line of a finding or on one of the few above it, argues that what comes
+/// from outside can't lead there. It excuses nothing else.
+const ARGUMENT: &str = "// Invariant: ";
+const ARGUMENT_LINES_ABOVE_MAX: usize = 4;
+
 /// Words that promise something for later, or tell of the past: both belong to the tracker and to git.
 const MARKERS: &[&str] = &["TODO", "FIXME", "XXX", "HACK", "for now", "For now"];
 
@@ -139,7 +145,8 @@ pub(crate) fn items(files: &[File]) -> Vec<String> {
         for ban in BANS.iter().filter(|ban| ban.binds(&file.path)) {
             for needle in ban.found {
                 for offset in words(&file.code, needle) {
-                    if ban.in_tests || !file.is_test_code(offset) {
+                    let bound = ban.in_tests || !file.is_test_code(offset);
+                    if bound && !ban.is_excused(file, offset) {
                         found.push(format!(
                             "{}: {needle}: instead {}",
                             file.at(offset),
@@ -223,6 +230,17 @@ impl Ban {
         (self.within.is_empty() || self.within.iter().any(begins))
             && !self.except.iter().any(begins)
     }
+
+    fn is_excused(&self, file: &File, offset: usize) -> bool {
+        if self.within != FED_FROM_OUTSIDE {
+            return false;
+        }
+        let lines = line_of(&file.text, offset);
+        let above = file.comments.lines().take(lines);
+        above
+            .skip(lines.saturating_sub(ARGUMENT_LINES_ABOVE_MAX + 1))
+            .any(|line| line.contains(ARGUMENT))
+    }
 }
 
 fn better_name(keyword: &str, name: &str) -> Option<&'static str> {
@@ -286,6 +304,24 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn an_argument_excuses_a_panic_near_it_and_nothing_else() {
+        let path = "engine/src/wire.rs";
+        let argued = |lines: usize| {
+            format!(
+                "// Invariant: checked above.\nlet a = b{}\n.unwrap();",
+                "\n.c()".repeat(lines)
+            )
+        };
+        assert_eq!(items(path, &argued(2)), 0);
+        assert_eq!(items(path, &argued(3)), 1);
+        assert_eq!(items(path, "a.unwrap(); // Invariant: checked above."), 0);
+        assert_eq!(
+            items(path, "// Invariant: none.\nlet a = Instant::now();"),
+            1
+        );
     }
 
     #[test]
