@@ -12,6 +12,7 @@ pub mod align;
 pub mod batch;
 pub mod batcher;
 pub mod clock;
+pub mod data_plane;
 pub mod edge;
 pub mod element;
 pub mod error;
