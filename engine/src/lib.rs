@@ -12,6 +12,7 @@ pub mod align;
 pub mod batch;
 pub mod batcher;
 pub mod clock;
+pub mod connect;
 pub mod element;
 pub mod error;
 pub mod limits;
