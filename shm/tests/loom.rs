@@ -241,19 +241,19 @@ fn a_priority_value_carries_its_position_and_is_never_left_behind() {
 #[test]
 fn the_priority_slot_is_reused_only_after_it_was_taken() {
     model(|| {
-        let (mut producer, mut consumer) = pair::<Arc<u32>>(1);
+        let (mut producer, mut consumer) = pair(1);
         producer.try_push_priority(Arc::new(1)).unwrap();
-        let popping = thread::spawn(move || {
-            let (letter, _) = consumer.take_priority().unwrap();
-            assert_eq!(*letter, 1);
-            consumer
+        let pushing = thread::spawn(move || {
+            let second = producer.try_push_priority(Arc::new(2));
+            (second, producer)
         });
-        let second = producer.try_push_priority(Arc::new(2));
-        let mut consumer = popping.join().unwrap();
+        assert_eq!(*consumer.take_priority().unwrap().0, 1);
+        let (second, producer) = pushing.join().unwrap();
         match second {
             Ok(()) => assert_eq!(*consumer.take_priority().unwrap().0, 2),
             Err(rejected) => assert!(rejected.is_full() && consumer.take_priority().is_none()),
         }
+        drop(producer);
     });
 }
 
