@@ -18,13 +18,17 @@ pub(super) struct BadLine {
 #[derive(Debug)]
 pub(super) struct JsonRows {
     schema: SchemaRef,
-    decoder: Option<Decoder>,
+    coerce: bool,
+    /// A decoder that is ready, and how many rows it has room for.
+    decoder: Option<(usize, Decoder)>,
 }
 
 impl JsonRows {
-    pub(super) const fn new(schema: SchemaRef) -> Self {
+    /// Rows of `schema`. With `coerce` a text column also takes numbers and booleans.
+    pub(super) const fn new(schema: SchemaRef, coerce: bool) -> Self {
         Self {
             schema,
+            coerce,
             decoder: None,
         }
     }
@@ -85,12 +89,9 @@ impl JsonRows {
         lines: &[&Line],
     ) -> Result<Option<RecordBatch>, String> {
         // A decoder that failed holds half a row, so it is only put back if it did not.
-        let mut decoder = match self.decoder.take() {
-            Some(decoder) => decoder,
-            None => ReaderBuilder::new(self.schema.clone())
-                .with_batch_size(usize::MAX >> 1)
-                .build_decoder()
-                .map_err(|error| error.to_string())?,
+        let (room, mut decoder) = match self.decoder.take() {
+            Some(ready) if ready.0 > lines.len() => ready,
+            _ => self.build_decoder(lines.len() + 1)?,
         };
         for (row, line) in lines.iter().enumerate() {
             if line.is_cut {
@@ -107,8 +108,17 @@ impl JsonRows {
             }
         }
         let batch = decoder.flush().map_err(|error| error.to_string())?;
-        self.decoder = Some(decoder);
+        self.decoder = Some((room, decoder));
         Ok(batch)
+    }
+
+    fn build_decoder(&self, room: usize) -> Result<(usize, Decoder), String> {
+        let decoder = ReaderBuilder::new(self.schema.clone())
+            .with_batch_size(room)
+            .with_coerce_primitive(self.coerce)
+            .build_decoder()
+            .map_err(|error| error.to_string())?;
+        Ok((room, decoder))
     }
 }
 
@@ -131,7 +141,7 @@ mod tests {
             .read(&mut chunk, 1000)
             .unwrap();
         let mut bad = Vec::new();
-        let batch = JsonRows::new(Arc::new(schema))
+        let batch = JsonRows::new(Arc::new(schema), false)
             .decode(&chunk, |line| {
                 bad.push(line);
                 Ok::<_, ()>(())
@@ -179,7 +189,7 @@ mod tests {
             Field::new("name", DataType::Utf8, true),
         ]));
         let mut bad = Vec::new();
-        let batch = JsonRows::new(schema)
+        let batch = JsonRows::new(schema, false)
             .decode(&chunk, |line| {
                 bad.push(line.number);
                 Ok::<_, ()>(())

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use arrow::json::reader::infer_json_schema;
 use serde::Deserialize;
 
@@ -31,7 +31,8 @@ pub struct NdjsonSourceOptions {
     /// The files: a path or a pattern (`*`, `?`, `[a-z]`, `**`), or a list of them. Required.
     pub path: Paths,
     /// The columns and their types. Fields of a row that are not among them are left out.
-    /// Default: inferred from the first rows, all columns nullable.
+    /// Default: inferred from the first rows: all columns nullable, in the order of their
+    /// names; a column that is of several types, or null in all these rows, is text.
     #[serde(default)]
     pub schema: Option<Vec<ColumnOption>>,
     /// Rows from which the schema is inferred, over the files in order. Default 1000.
@@ -102,6 +103,7 @@ impl NdjsonSource {
         Ok(Self {
             format: Arc::new(NdjsonFormat {
                 schema: Arc::new(schema),
+                is_inferred: options.schema.is_none(),
                 layout,
                 on_error: options.on_error,
             }),
@@ -140,6 +142,8 @@ impl SourceConnector for NdjsonSource {
 struct NdjsonFormat {
     /// The schema of the files.
     schema: SchemaRef,
+    /// Whether the schema was inferred.
+    is_inferred: bool,
     layout: EventTimeLayout,
     on_error: OnError,
 }
@@ -154,7 +158,7 @@ impl SplitFormat for NdjsonFormat {
         Ok(Box::new(NdjsonReader {
             lines: LineReader::new(BufReader::with_capacity(READ_BYTES, file)),
             chunk: Chunk::default(),
-            rows: JsonRows::new(self.schema.clone()),
+            rows: JsonRows::new(self.schema.clone(), self.is_inferred),
             layout: self.layout.clone(),
             on_error: self.on_error,
             listed: listed.clone(),
@@ -297,7 +301,25 @@ fn inferred_schema(
         let reason = format!("cannot be inferred from the first {rows} rows: {error}; give it");
         ConnectError::option("schema", reason)
     })?;
-    Ok(inferred.0)
+    Ok(Schema::new(in_name_order(inferred.0.fields())))
+}
+
+/// Fields are inferred in no particular order; every run must have the same.
+fn in_name_order(fields: &Fields) -> Vec<Field> {
+    let mut ordered: Vec<Field> = fields.iter().map(|field| settled(field)).collect();
+    ordered.sort_by(|a, b| a.name().cmp(b.name()));
+    ordered
+}
+
+/// The field with what it contains in order; one that was always null is text.
+fn settled(field: &Field) -> Field {
+    let data_type = match field.data_type() {
+        DataType::Null => DataType::Utf8,
+        DataType::Struct(fields) => DataType::Struct(in_name_order(fields).into()),
+        DataType::List(item) => DataType::List(Arc::new(settled(item))),
+        other => other.clone(),
+    };
+    field.clone().with_data_type(data_type)
 }
 
 fn bad_row(path: &Path, line: BadLine) -> ConnectError {

@@ -79,7 +79,7 @@ pub struct SplitSource {
 impl SplitSource {
     /// A source of `input`, with the watermarks that `watermark` asks for.
     pub fn new(input: SplitInput, watermark: Option<super::WatermarkOptions>) -> Self {
-        let progress = SplitProgress::new(watermark, &input.splits);
+        let progress = SplitProgress::new(watermark.as_ref(), &input.splits);
         Self {
             input: Some(input),
             progress,
@@ -103,7 +103,7 @@ impl SplitSource {
                     batch,
                     latest,
                 }) => {
-                    self.progress.observe(split, latest, out.now());
+                    self.progress.observe(split, latest);
                     out.emit(batch);
                 }
                 Ok(Read::Failed(error)) => return Err(error.into()),
