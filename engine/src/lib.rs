@@ -13,6 +13,7 @@ pub mod batch;
 pub mod batcher;
 pub mod clock;
 pub mod column;
+pub mod connect;
 pub mod data_plane;
 pub mod edge;
 pub mod element;

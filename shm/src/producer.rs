@@ -73,7 +73,7 @@ impl<T> Producer<T> {
             return Err(PushError::Abandoned(value));
         }
         if self.tail - self.cached_head >= self.high_water && !self.raise_mark() {
-            return Err(PushError::Full(value));
+            return Err(self.reject(value));
         }
         // SAFETY: this is the producer, `tail` is not published, and the depth
         // is below the capacity, so the consumer gave this slot back.
@@ -111,7 +111,7 @@ impl<T> Producer<T> {
             if producer.tail == limit {
                 producer.cached_head = producer.shared.head();
                 limit = producer.cached_head + producer.shared.capacity();
-                if producer.tail == limit {
+                if producer.tail == limit || producer.shared.is_consumer_gone() {
                     break;
                 }
             }
@@ -213,16 +213,28 @@ impl<T> Producer<T> {
     }
 
     /// Looks where the consumer really is, and makes the mark one higher than
-    /// the true depth if it is not already. Returns false if there is no room.
+    /// the true depth if it is not already. Returns false if there is no room
+    /// that anybody would take an element from.
     #[inline(never)]
     fn raise_mark(&mut self) -> bool {
         self.cached_head = self.shared.head();
         let depth = self.tail - self.cached_head;
-        if depth >= self.shared.capacity() {
+        // A consumer that is being dropped says so before it makes room, so
+        // who waits for room is not fooled by the room of the last clearance.
+        if depth >= self.shared.capacity() || self.shared.is_consumer_gone() {
             return false;
         }
         self.high_water = self.high_water.max(depth + 1);
         true
+    }
+
+    #[cold]
+    fn reject(&self, value: T) -> PushError<T> {
+        if self.is_abandoned() {
+            PushError::Abandoned(value)
+        } else {
+            PushError::Full(value)
+        }
     }
 }
 
