@@ -16,5 +16,6 @@ pub mod element;
 pub mod error;
 pub mod limits;
 pub mod operator;
+pub mod operators;
 pub mod partition;
 pub mod watermark;

@@ -1,0 +1,1 @@
+//! Event-time windows.
