@@ -9,9 +9,14 @@
 //! - a call that would fill the output stops there and goes on in `resume`;
 //! - an empty batch is not emitted.
 
+mod aggregate;
 pub mod columnar;
+mod error;
 pub mod rows;
 pub mod window;
+
+pub use aggregate::{AggregateKind, AggregateSpec};
+pub use error::SpecError;
 
 #[cfg(test)]
 pub(crate) mod testing;

@@ -1,1 +1,5 @@
 //! Event-time windows.
+
+mod assigner;
+
+pub use assigner::{Window, WindowAssigner};
