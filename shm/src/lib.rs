@@ -1,12 +1,42 @@
 //! Memory with exactly two parties.
-/// Wakes one party.
-#[derive(Clone, Debug)]
-pub struct Bell;
-impl Bell {
-    /// A bell for a thread.
-    pub fn thread() -> Self {
-        Self
-    }
-    /// Wakes it.
-    pub fn ring(&self) {}
-}
+//!
+//! A [`ring`] carries values of one type from one [`Producer`] to one
+//! [`Consumer`], without a lock and, as long as both are awake, without a
+//! system call. A [`Bell`] lets either of them sleep and be woken by the other.
+//!
+//! ```
+//! use ringway_shm::{Bell, PopError, PushError, ring};
+//!
+//! let (mut producer, mut consumer) = ring(2, Bell::thread(), Bell::thread());
+//! producer.try_push("a").unwrap();
+//! producer.try_push("b").unwrap();
+//! assert_eq!(producer.try_push("c"), Err(PushError::Full("c")));
+//!
+//! assert_eq!(consumer.try_pop(), Ok("a"));
+//! producer.finish();
+//! assert_eq!(consumer.try_pop(), Ok("b"));
+//! assert_eq!(consumer.try_pop(), Err(PopError::Finished));
+//! ```
+//!
+//! All atomics of the project, and all reasoning about memory order, are in
+//! this crate. Its models run under loom: `scripts/loom`.
+
+mod barrier;
+mod bell;
+mod blocking;
+mod chunk;
+mod consumer;
+mod error;
+mod futex;
+mod priority;
+mod producer;
+mod ring;
+mod shared;
+mod sync;
+
+pub use bell::Bell;
+pub use chunk::Chunk;
+pub use consumer::Consumer;
+pub use error::{PopError, PushError};
+pub use producer::Producer;
+pub use ring::ring;

@@ -2,7 +2,7 @@
 //! had enough.
 
 use crate::batch::Payload;
-use crate::clock::{Monotonic, ProcessingTime};
+use crate::clock::{Clock, Monotonic, ProcessingTime};
 use crate::element::Watermark;
 use crate::error::OperatorError;
 
@@ -22,21 +22,38 @@ pub trait Collector<B: Payload> {
 
 /// What one step of a task knows and shares with every operator of its chain: the time, the
 /// side outputs, and the first error.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct StepScope {
-    /// Monotonic time at the start of the step.
-    pub now: Monotonic,
+    /// The clock of the job.
+    pub clock: Clock,
     /// Processing time at the start of the step, in milliseconds since the Unix epoch.
     pub processing_time: ProcessingTime,
+    /// When what is being processed entered the job.
+    pub origin: Monotonic,
     /// The side outputs of the task.
     pub sides: SideOutputs,
-    error: Option<(String, OperatorError)>,
+    /// The operator of the chain that is running, so that a panic can be laid at its door.
+    pub running: usize,
+    error: Option<(usize, OperatorError)>,
 }
 
 impl StepScope {
-    /// Remembers that `operator` failed, unless one failed before it in this step.
-    pub fn fail(&mut self, operator: impl Into<String>, error: OperatorError) {
-        self.error.get_or_insert_with(|| (operator.into(), error));
+    /// A scope that reads time from `clock`.
+    pub fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            processing_time: clock.processing_time(clock.now()),
+            origin: Monotonic::default(),
+            sides: SideOutputs::default(),
+            running: 0,
+            error: None,
+        }
+    }
+
+    /// Remembers that the operator at `position` of the chain failed, unless one failed before
+    /// it in this step.
+    pub fn fail(&mut self, position: usize, error: OperatorError) {
+        self.error.get_or_insert((position, error));
     }
 
     /// Whether an operator has failed in this step.
@@ -44,8 +61,8 @@ impl StepScope {
         self.error.is_some()
     }
 
-    /// The operator that failed and why, once.
-    pub fn take_error(&mut self) -> Option<(String, OperatorError)> {
+    /// The position of the operator that failed and why, once.
+    pub fn take_error(&mut self) -> Option<(usize, OperatorError)> {
         self.error.take()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::partition::key_group_range;
+use crate::partition::{Parallelism, key_group_range};
 
 /// One parallel instance of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,8 +13,8 @@ pub struct Subtask {
     pub name: String,
     /// Which instance this is, from 0.
     pub index: u32,
-    /// How many instances there are, at least 1.
-    pub parallelism: u32,
+    /// How many instances there are.
+    pub parallelism: Parallelism,
 }
 
 impl Subtask {
@@ -25,7 +25,7 @@ impl Subtask {
             uid: name.clone(),
             name,
             index: 0,
-            parallelism: 1,
+            parallelism: Parallelism::ONE,
         }
     }
 

@@ -1,0 +1,563 @@
+//! The edge between two subtasks of one process: a lock-free ring that moves elements.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use ringway_shm::{Bell, Consumer, PopError, Producer, PushError, ring};
+
+use crate::batch::Payload;
+use crate::clock::Monotonic;
+use crate::element::{Barrier, StreamElement};
+use crate::limits::CONTROL_ELEMENTS_MAX;
+
+use super::metrics::BlockedTime;
+use super::{EdgeMetrics, EdgeOptions, Ending, Failure, Popped, RejectReason, Rejected};
+
+/// Opens a local edge. `sender_bell` and `receiver_bell` wake whoever owns the half.
+pub fn open<B: Payload>(
+    options: EdgeOptions,
+    sender_bell: Bell,
+    receiver_bell: Bell,
+) -> (super::Sender<B>, super::Receiver<B>) {
+    let slots = options.capacity_elements + CONTROL_ELEMENTS_MAX;
+    let (producer, consumer) = ring(slots, sender_bell, receiver_bell);
+    let shared = Arc::new(Shared {
+        options,
+        ending: OnceLock::new(),
+        closing: OnceLock::new(),
+    });
+    let sender = Sender {
+        producer: Some(producer),
+        shared: Arc::clone(&shared),
+        origin: Monotonic::default(),
+        stops: false,
+        counts: Counts::default(),
+        seen: Seen::default(),
+        blocked: BlockedTime::default(),
+    };
+    let receiver = Receiver {
+        consumer: Some(consumer),
+        shared,
+        origin: Monotonic::default(),
+        ended: None,
+    };
+    (
+        super::Sender::Local(sender),
+        super::Receiver::Local(receiver),
+    )
+}
+
+/// The sending half of a local edge.
+pub struct Sender<B: Payload> {
+    producer: Option<Producer<Slot<B>>>,
+    shared: Arc<Shared>,
+    origin: Monotonic,
+    /// The last element was a drain marker that stops the stream.
+    stops: bool,
+    counts: Counts,
+    seen: Seen,
+    blocked: BlockedTime,
+}
+
+/// The receiving half of a local edge.
+pub struct Receiver<B: Payload> {
+    consumer: Option<Consumer<Slot<B>>>,
+    shared: Arc<Shared>,
+    origin: Monotonic,
+    ended: Option<Ending>,
+}
+
+/// One element on the way, with what the receiver gives back when it takes it.
+struct Slot<B> {
+    element: StreamElement<B>,
+    bytes: usize,
+    origin: Monotonic,
+}
+
+/// What one half leaves for the other when it goes. Written at most once a side, before the
+/// ring tells the other that this side is gone.
+struct Shared {
+    options: EdgeOptions,
+    ending: OnceLock<Ending>,
+    closing: OnceLock<RejectReason>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    elements: u64,
+    rows: u64,
+    bytes: u64,
+}
+
+/// What the receiver had taken when the sender last looked: elements, and bytes of data.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    taken: u64,
+    released: u64,
+}
+
+impl Seen {
+    #[inline]
+    fn admits(self, options: &EdgeOptions, position: u64, sent_bytes: u64, bytes: usize) -> bool {
+        let in_flight = sent_bytes - self.released;
+        position - self.taken < options.capacity_elements as u64
+            && (in_flight == 0 || in_flight + bytes as u64 <= options.bytes_max as u64)
+    }
+}
+
+impl<B: Payload> Sender<B> {
+    #[inline]
+    pub(super) fn try_push(&mut self, element: StreamElement<B>) -> Result<(), Rejected<B>> {
+        self.try_push_quiet(element)?;
+        self.flush();
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn try_push_quiet(&mut self, element: StreamElement<B>) -> Result<(), Rejected<B>> {
+        let (rows, bytes) = match &element {
+            StreamElement::Data(batch) => (batch.rows() as u64, batch.bytes()),
+            _ => (0, 0),
+        };
+        let is_data = element.is_data();
+        let stops = matches!(&element, StreamElement::Drain(drain) if drain.stops());
+        let has_room = !is_data || self.has_room_for(bytes);
+        let origin = self.origin;
+        if !has_room {
+            let reason = if self.is_closed() {
+                self.closing()
+            } else {
+                RejectReason::Full
+            };
+            return Err(Rejected { element, reason });
+        }
+        match self.producer().push_quiet(Slot {
+            element,
+            bytes,
+            origin,
+        }) {
+            Ok(()) => {
+                self.stops = stops;
+                self.counts.elements += 1;
+                self.counts.rows += rows;
+                self.counts.bytes += bytes as u64;
+                Ok(())
+            }
+            Err(PushError::Full(slot)) => Err(Rejected {
+                element: slot.element,
+                reason: RejectReason::Full,
+            }),
+            Err(PushError::Abandoned(slot)) => Err(Rejected {
+                element: slot.element,
+                reason: self.closing(),
+            }),
+        }
+    }
+
+    #[inline]
+    pub(super) fn flush(&mut self) {
+        self.producer().wake();
+    }
+
+    pub(super) fn try_push_priority(&mut self, barrier: Barrier) -> Result<(), Rejected<B>> {
+        let slot = Slot {
+            element: StreamElement::Barrier(barrier),
+            bytes: 0,
+            origin: self.origin,
+        };
+        let pushed = self.producer().try_push_priority(slot);
+        pushed.map_err(|error| {
+            let reason = if error.is_full() {
+                RejectReason::Full
+            } else {
+                self.closing()
+            };
+            Rejected {
+                element: error.into_inner().element,
+                reason,
+            }
+        })
+    }
+
+    pub(super) fn set_origin(&mut self, origin: Monotonic) {
+        self.origin = origin;
+    }
+
+    pub(super) fn finish(mut self) {
+        if self.stops {
+            self.shared.ending.get_or_init(|| Ending::Stopped);
+        }
+        if let Some(producer) = self.producer.take() {
+            producer.finish();
+        }
+    }
+
+    pub(super) fn close_with(self, ending: Ending) {
+        self.shared.ending.get_or_init(|| ending);
+    }
+
+    pub(super) fn fail(self, reason: String) {
+        let failure = Failure::peer_failed(self.shared.options.name.clone(), reason);
+        self.close_with(Ending::Failed(failure));
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.producer.as_ref().is_none_or(Producer::is_abandoned)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.producer.as_ref().map_or(0, Producer::len)
+    }
+
+    pub(super) fn options(&self) -> &EdgeOptions {
+        &self.shared.options
+    }
+
+    pub(super) fn metrics(&self) -> EdgeMetrics {
+        EdgeMetrics {
+            elements: self.counts.elements,
+            rows: self.counts.rows,
+            bytes: self.counts.bytes,
+            depth: self.len(),
+            high_water: self.producer.as_ref().map_or(0, Producer::high_water),
+            blocked: self.blocked.total(),
+            blocked_times: self.blocked.times(),
+        }
+    }
+
+    pub(super) fn blocked(&mut self, now: Monotonic) {
+        if let Some(waited) = self.blocked.blocked(now) {
+            tracing::warn!(
+                edge = %self.shared.options.name,
+                depth = self.len(),
+                capacity = self.shared.options.capacity_elements,
+                waited_ms = waited.as_millis() as u64,
+                "edge is stuck: its sender waits, its receiver does not take what is queued"
+            );
+        }
+    }
+
+    pub(super) fn unblocked(&mut self, now: Monotonic) {
+        self.blocked.unblocked(now);
+    }
+
+    pub(super) fn bell(&self) -> &Bell {
+        self.producer
+            .as_ref()
+            .expect("a sender has its ring until it is consumed")
+            .producer_bell()
+    }
+
+    /// Whether the bounds on data, in elements and in bytes, admit another batch of `bytes`.
+    /// The control elements that are queued count as elements here: they took room from data.
+    ///
+    /// Looks at what the receiver has taken only when what was seen last does not suffice,
+    /// because that line of memory belongs to the receiver's core.
+    #[inline]
+    fn has_room_for(&mut self, bytes: usize) -> bool {
+        self.seen.admits(
+            &self.shared.options,
+            self.position(),
+            self.counts.bytes,
+            bytes,
+        ) || self.look_for_room(bytes)
+    }
+
+    #[cold]
+    fn look_for_room(&mut self, bytes: usize) -> bool {
+        let producer = self.producer();
+        let taken = producer.position() - producer.len() as u64;
+        let released = producer.released();
+        self.seen = Seen { taken, released };
+        self.seen.admits(
+            &self.shared.options,
+            self.position(),
+            self.counts.bytes,
+            bytes,
+        )
+    }
+
+    #[inline]
+    fn position(&self) -> u64 {
+        self.producer.as_ref().map_or(0, Producer::position)
+    }
+
+    #[inline]
+    fn producer(&mut self) -> &mut Producer<Slot<B>> {
+        self.producer
+            .as_mut()
+            .expect("a sender has its ring until it is consumed")
+    }
+
+    #[cold]
+    fn closing(&self) -> RejectReason {
+        let lost = || RejectReason::Failed(Failure::peer_lost(self.shared.options.name.clone()));
+        self.shared.closing.get().cloned().unwrap_or_else(lost)
+    }
+}
+
+impl<B: Payload> Receiver<B> {
+    #[inline]
+    pub(super) fn try_pop(&mut self) -> Popped<B> {
+        let Some(consumer) = self.consumer.as_mut() else {
+            return self.ended();
+        };
+        match consumer.pop_quiet() {
+            Ok(slot) => {
+                if slot.bytes > 0 {
+                    consumer.release(slot.bytes as u64);
+                }
+                consumer.wake();
+                self.origin = slot.origin;
+                Popped::Element(slot.element)
+            }
+            Err(PopError::Empty) => Popped::Empty,
+            Err(closed) => self.close_ring(closed),
+        }
+    }
+
+    pub(super) fn poll_priority(&mut self) -> Option<(Barrier, u64)> {
+        let (slot, position) = self.consumer.as_mut()?.take_priority()?;
+        match slot.element {
+            StreamElement::Barrier(barrier) => Some((barrier, position)),
+            _ => unreachable!("only barriers are pushed by priority"),
+        }
+    }
+
+    pub(super) fn has_priority(&self) -> bool {
+        self.consumer
+            .as_ref()
+            .is_some_and(|consumer| consumer.peek_priority().is_some())
+    }
+
+    pub(super) fn peek_until(&self, position: u64, mut each: impl FnMut(&StreamElement<B>)) {
+        if let Some(consumer) = &self.consumer {
+            consumer
+                .peek_until(position)
+                .for_each(|slot| each(&slot.element));
+        }
+    }
+
+    pub(super) fn position(&self) -> u64 {
+        self.consumer.as_ref().map_or(u64::MAX, Consumer::position)
+    }
+
+    pub(super) fn origin(&self) -> Monotonic {
+        self.origin
+    }
+
+    pub(super) fn close(self) {
+        self.shared.closing.get_or_init(|| RejectReason::Closed);
+    }
+
+    pub(super) fn fail(self, reason: String) {
+        let failure = Failure::peer_failed(self.shared.options.name.clone(), reason);
+        self.shared
+            .closing
+            .get_or_init(|| RejectReason::Failed(failure));
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.consumer.as_ref().map_or(0, Consumer::len)
+    }
+
+    pub(super) fn options(&self) -> &EdgeOptions {
+        &self.shared.options
+    }
+
+    pub(super) fn bell(&self) -> Option<&Bell> {
+        self.consumer.as_ref().map(Consumer::consumer_bell)
+    }
+
+    /// Everything was taken: the ring can go, and how the stream ended is known.
+    #[cold]
+    fn close_ring(&mut self, closed: PopError) -> Popped<B> {
+        let said = self.shared.ending.get().cloned();
+        let ending = match closed {
+            PopError::Finished => said.unwrap_or(Ending::End),
+            _ => said.unwrap_or_else(|| {
+                Ending::Failed(Failure::peer_lost(self.shared.options.name.clone()))
+            }),
+        };
+        self.ended = Some(ending);
+        self.consumer = None;
+        self.ended()
+    }
+
+    fn ended(&self) -> Popped<B> {
+        Popped::Ended(
+            self.ended
+                .clone()
+                .expect("the ring goes only when the ending is known"),
+        )
+    }
+}
+
+impl<B: Payload> fmt::Debug for Sender<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("local::Sender")
+            .field("edge", &self.shared.options.name)
+            .field("depth", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<B: Payload> fmt::Debug for Receiver<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("local::Receiver")
+            .field("edge", &self.shared.options.name)
+            .field("depth", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::{Row, Rows};
+    use crate::element::{Drain, Watermark};
+
+    type Halves = (
+        super::super::Sender<Rows<i64>>,
+        super::super::Receiver<Rows<i64>>,
+    );
+
+    fn edge(options: EdgeOptions) -> Halves {
+        open(options, Bell::thread(), Bell::thread())
+    }
+
+    fn data(value: i64) -> StreamElement<Rows<i64>> {
+        StreamElement::Data(Rows::from(vec![Row::untimed(value)]))
+    }
+
+    #[test]
+    fn data_waits_for_room_and_control_elements_do_not() {
+        let (mut sender, mut receiver) = edge(EdgeOptions::named("e").capacity(2));
+        sender.try_push(data(1)).unwrap();
+        sender.try_push(data(2)).unwrap();
+        assert_eq!(
+            sender.try_push(data(3)).unwrap_err().reason,
+            RejectReason::Full
+        );
+        let watermark = StreamElement::Watermark(Watermark::active(1));
+        for _ in 0..CONTROL_ELEMENTS_MAX {
+            sender.try_push(watermark.clone()).unwrap();
+        }
+        assert_eq!(
+            sender.try_push(watermark).unwrap_err().reason,
+            RejectReason::Full
+        );
+        assert_eq!(receiver.try_pop(), Popped::Element(data(1)));
+        assert_eq!(
+            sender.try_push(data(3)).unwrap_err().reason,
+            RejectReason::Full
+        );
+    }
+
+    #[test]
+    fn bytes_in_flight_are_bounded_and_a_batch_above_the_bound_passes_alone() {
+        let row_bytes = size_of::<Row<i64>>();
+        let (mut sender, mut receiver) = edge(EdgeOptions::named("e").bytes(2 * row_bytes));
+        sender.try_push(data(1)).unwrap();
+        sender.try_push(data(2)).unwrap();
+        assert_eq!(
+            sender.try_push(data(3)).unwrap_err().reason,
+            RejectReason::Full
+        );
+        assert_eq!(receiver.try_pop(), Popped::Element(data(1)));
+        sender.try_push(data(3)).unwrap();
+        assert_eq!(receiver.try_pop(), Popped::Element(data(2)));
+        assert_eq!(receiver.try_pop(), Popped::Element(data(3)));
+        let large: Rows<i64> = (0..100).map(Row::untimed).collect();
+        sender.try_push(StreamElement::Data(large)).unwrap();
+        assert_eq!(
+            sender.try_push(data(4)).unwrap_err().reason,
+            RejectReason::Full
+        );
+    }
+
+    #[test]
+    fn the_four_endings_are_told_apart_after_everything_was_taken() {
+        let ending_of = |close: fn(super::super::Sender<Rows<i64>>)| {
+            let (mut sender, mut receiver) = edge(EdgeOptions::named("e"));
+            sender.try_push(data(1)).unwrap();
+            close(sender);
+            assert_eq!(receiver.try_pop(), Popped::Element(data(1)));
+            let Popped::Ended(ending) = receiver.try_pop() else {
+                panic!("the stream is over")
+            };
+            assert_eq!(
+                receiver.try_pop(),
+                Popped::Ended(ending.clone()),
+                "it is said again"
+            );
+            ending
+        };
+        assert_eq!(ending_of(super::super::Sender::finish), Ending::End);
+        assert_eq!(ending_of(super::super::Sender::cancel), Ending::Cancelled);
+        assert_eq!(ending_of(drop), Ending::Failed(Failure::peer_lost("e")));
+        assert_eq!(
+            ending_of(|sender| sender.fail("map[0] panicked")),
+            Ending::Failed(Failure::peer_failed("e", "map[0] panicked"))
+        );
+    }
+
+    #[test]
+    fn a_drain_marker_that_stops_makes_the_close_a_stop() {
+        let (mut sender, mut receiver) = edge(EdgeOptions::named("e"));
+        let stop = StreamElement::Drain(Drain::stop(0));
+        sender.try_push(stop.clone()).unwrap();
+        sender.finish();
+        assert_eq!(receiver.try_pop(), Popped::Element(stop));
+        assert_eq!(receiver.try_pop(), Popped::Ended(Ending::Stopped));
+    }
+
+    #[test]
+    fn a_receiver_that_closes_is_told_apart_from_one_that_is_gone() {
+        let (mut sender, receiver) = edge(EdgeOptions::named("e"));
+        receiver.close();
+        assert_eq!(
+            sender.try_push(data(1)).unwrap_err().reason,
+            RejectReason::Closed
+        );
+        let (mut sender, receiver) = edge(EdgeOptions::named("e"));
+        drop(receiver);
+        let rejected = sender.try_push(data(1)).unwrap_err();
+        assert_eq!(
+            rejected.reason,
+            RejectReason::Failed(Failure::peer_lost("e"))
+        );
+        assert_eq!(rejected.element, data(1), "a rejected element comes back");
+    }
+
+    #[test]
+    fn a_priority_barrier_overtakes_and_says_what_it_overtook() {
+        let (mut sender, mut receiver) = edge(EdgeOptions::named("e"));
+        sender.try_push(data(1)).unwrap();
+        sender.try_push(data(2)).unwrap();
+        sender.try_push_priority(Barrier::unaligned(7)).unwrap();
+        sender.try_push(data(3)).unwrap();
+        let second = sender.try_push_priority(Barrier::unaligned(8)).unwrap_err();
+        assert_eq!(second.reason, RejectReason::Full);
+        let (barrier, position) = receiver.poll_priority().unwrap();
+        assert_eq!((barrier, position), (Barrier::unaligned(7), 2));
+        let mut overtaken = Vec::new();
+        receiver.peek_until(position, |element| overtaken.push(element.clone()));
+        assert_eq!(overtaken, [data(1), data(2)]);
+        assert_eq!(
+            receiver.try_pop(),
+            Popped::Element(data(1)),
+            "peeking takes nothing"
+        );
+    }
+
+    #[test]
+    fn the_origin_travels_with_the_element() {
+        let (mut sender, mut receiver) = edge(EdgeOptions::named("e"));
+        let origin = Monotonic(std::time::Duration::from_nanos(5));
+        sender.set_origin(origin);
+        sender.try_push(data(1)).unwrap();
+        assert_eq!(receiver.try_pop(), Popped::Element(data(1)));
+        assert_eq!(receiver.origin(), origin);
+    }
+}

@@ -1,0 +1,437 @@
+//! The output of a subtask: what one step produced, on its way to the edges.
+//!
+//! An element goes straight to its edge while that has room, and otherwise waits in the
+//! edge's outbox. Each edge has its own, so a broadcast goes on where it stopped, and one
+//! full edge does not reorder another. A task takes no further input while an outbox holds
+//! anything.
+
+mod partitioners;
+
+pub use partitioners::{Broadcast, ByKeyColumns, ByKeyHash, Forward, InTurn};
+
+use std::collections::VecDeque;
+
+use crate::batch::Payload;
+use crate::clock::Monotonic;
+use crate::edge::{EdgeMetrics, Failure, RejectReason, Sender, Transport};
+use crate::element::{Barrier, StreamElement};
+use crate::error::OperatorError;
+use crate::limits::{OUTBOX_BATCHES_MAX, OUTBOX_BYTES_MAX};
+
+/// Chooses the edges of a batch.
+pub trait Partitioner<B: Payload>: Send {
+    /// Hands every row of `batch` to `give` under the number of an edge below `edges`, rows
+    /// for one edge in their order. A partitioner that copies a batch to every edge calls
+    /// `give` with a clone.
+    ///
+    /// # Errors
+    /// When the batch cannot be partitioned, such as for a key column of another type; the
+    /// job fails.
+    fn partition(
+        &mut self,
+        batch: B,
+        edges: usize,
+        give: &mut dyn FnMut(usize, B),
+    ) -> Result<(), OperatorError>;
+}
+
+/// All edges that leave one subtask.
+#[derive(Default)]
+pub struct Output<B: Payload> {
+    groups: Vec<EdgeGroup<B>>,
+    /// Edges whose outbox is at its bound.
+    full: usize,
+    /// Elements in all outboxes.
+    waiting: usize,
+    last_stops: bool,
+    discarded_rows: u64,
+}
+
+/// The edges to all subtasks of one consumer.
+struct EdgeGroup<B: Payload> {
+    partitioner: Box<dyn Partitioner<B>>,
+    edges: Vec<OutEdge<B>>,
+}
+
+struct OutEdge<B: Payload> {
+    /// `None` once the receiver has closed the edge.
+    sender: Option<Sender<B>>,
+    outbox: VecDeque<(StreamElement<B>, Monotonic)>,
+    batches: usize,
+    bytes: usize,
+    is_full: bool,
+    last: EdgeMetrics,
+    name: String,
+    transport: Transport,
+}
+
+/// What an edge of an output has to report.
+#[derive(Clone, Debug)]
+pub struct EdgeReport {
+    /// The edge's name.
+    pub name: String,
+    /// What carries it.
+    pub transport: Transport,
+    /// What has gone through it.
+    pub metrics: EdgeMetrics,
+}
+
+impl<B: Payload> Output<B> {
+    /// An output without edges: what it is given is dropped, as the plan says.
+    pub fn new() -> Self {
+        Self {
+            groups: Vec::new(),
+            full: 0,
+            waiting: 0,
+            last_stops: false,
+            discarded_rows: 0,
+        }
+    }
+
+    /// Adds the edges to the subtasks of one consumer.
+    pub fn add_group(&mut self, partitioner: Box<dyn Partitioner<B>>, edges: Vec<Sender<B>>) {
+        let edges = edges.into_iter().map(OutEdge::new).collect();
+        self.groups.push(EdgeGroup { partitioner, edges });
+    }
+
+    /// Emits a batch to every consumer.
+    ///
+    /// # Errors
+    /// When it cannot be partitioned, or an edge has failed.
+    pub fn data(&mut self, batch: B, origin: Monotonic) -> Result<(), OutputError> {
+        self.last_stops = false;
+        let Some((last, others)) = self.groups.split_last_mut() else {
+            self.discarded_rows += batch.rows() as u64;
+            return Ok(());
+        };
+        let mut counts = Counts::default();
+        for group in others {
+            group.data(batch.clone(), origin, &mut counts)?;
+        }
+        last.data(batch, origin, &mut counts)?;
+        self.count(counts);
+        Ok(())
+    }
+
+    /// Emits a control element on every edge, in order with the data.
+    ///
+    /// # Errors
+    /// When an edge has failed.
+    pub fn broadcast(
+        &mut self,
+        element: &StreamElement<B>,
+        origin: Monotonic,
+    ) -> Result<(), OutputError> {
+        debug_assert!(!element.is_data(), "data is partitioned");
+        self.last_stops = matches!(element, StreamElement::Drain(drain) if drain.stops());
+        let mut counts = Counts::default();
+        for edge in self.groups.iter_mut().flat_map(|group| &mut group.edges) {
+            edge.push(element.clone(), origin, &mut counts)?;
+        }
+        self.count(counts);
+        Ok(())
+    }
+
+    /// Sends an unaligned barrier on every edge ahead of what is queued there. What waits in
+    /// the outboxes follows it. Returns the edges whose priority slot was still taken: there
+    /// the barrier follows in order.
+    ///
+    /// # Errors
+    /// When an edge has failed.
+    pub fn overtake(&mut self, barrier: Barrier, origin: Monotonic) -> Result<usize, OutputError> {
+        let mut in_order = 0;
+        let mut counts = Counts::default();
+        for edge in self.groups.iter_mut().flat_map(|group| &mut group.edges) {
+            let Some(sender) = edge.sender.as_mut() else {
+                continue;
+            };
+            match sender.try_push_priority(barrier) {
+                Ok(()) => {}
+                Err(rejected) if rejected.reason == RejectReason::Full => {
+                    in_order += 1;
+                    edge.push(StreamElement::Barrier(barrier), origin, &mut counts)?;
+                }
+                Err(rejected) => edge.refused(rejected.reason, &mut counts)?,
+            }
+        }
+        self.count(counts);
+        Ok(in_order)
+    }
+
+    /// Whether the step should end: an outbox is at its bound.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.full > 0
+    }
+
+    /// Moves what waits to the edges as far as they have room, and wakes the receivers that
+    /// sleep. Returns whether everything has left.
+    ///
+    /// # Errors
+    /// When an edge has failed.
+    pub fn flush(&mut self, now: Monotonic) -> Result<bool, OutputError> {
+        let mut counts = Counts::default();
+        for edge in self.groups.iter_mut().flat_map(|group| &mut group.edges) {
+            edge.flush(now, &mut counts)?;
+        }
+        self.count(counts);
+        Ok(self.waiting == 0)
+    }
+
+    /// Whether something waits in an outbox.
+    pub fn is_waiting(&self) -> bool {
+        self.waiting > 0
+    }
+
+    /// Whether the last element emitted was a drain marker that stops the stream.
+    pub fn last_stops(&self) -> bool {
+        self.last_stops
+    }
+
+    /// Whether every receiver has closed its edge in order: nobody wants more.
+    pub fn is_closed(&self) -> bool {
+        let mut edges = self.groups.iter().flat_map(|group| &group.edges).peekable();
+        edges.peek().is_some() && edges.all(|edge| edge.sender.is_none())
+    }
+
+    /// Ends every edge: the receivers take what is queued, then learn of the end.
+    ///
+    /// # Panics
+    /// While an outbox holds anything: flush first.
+    pub fn finish(&mut self) {
+        assert_eq!(
+            self.waiting, 0,
+            "an output is flushed before it is finished"
+        );
+        self.take_senders().for_each(Sender::finish);
+    }
+
+    /// Cancels every edge.
+    pub fn cancel(&mut self) {
+        self.take_senders().for_each(Sender::cancel);
+    }
+
+    /// Fails every edge with this reason.
+    pub fn fail(&mut self, reason: &str) {
+        self.take_senders().for_each(|sender| sender.fail(reason));
+    }
+
+    /// What each edge has to report.
+    pub fn report(&self) -> impl Iterator<Item = EdgeReport> {
+        self.groups
+            .iter()
+            .flat_map(|group| &group.edges)
+            .map(OutEdge::report)
+    }
+
+    /// Rows that went nowhere: there is no consumer, or it wants no more.
+    pub fn discarded_rows(&self) -> u64 {
+        self.discarded_rows
+    }
+
+    fn take_senders(&mut self) -> impl Iterator<Item = Sender<B>> {
+        self.groups
+            .iter_mut()
+            .flat_map(|group| &mut group.edges)
+            .filter_map(|edge| {
+                edge.last = edge.report().metrics;
+                edge.sender.take()
+            })
+    }
+
+    fn count(&mut self, counts: Counts) {
+        self.full = self
+            .full
+            .checked_add_signed(counts.full)
+            .expect("edges become full once");
+        self.waiting = self
+            .waiting
+            .checked_add_signed(counts.waiting)
+            .expect("only what waits leaves");
+        self.discarded_rows += counts.discarded_rows;
+    }
+}
+
+/// Why an output cannot take an element.
+#[derive(Debug, thiserror::Error)]
+pub enum OutputError {
+    /// The receiver of an edge has failed.
+    #[error("{0}")]
+    Edge(#[from] Failure),
+    /// The batch cannot be partitioned.
+    #[error("cannot partition a batch: {0}")]
+    Partition(String),
+}
+
+/// How the totals of an output change.
+#[derive(Default)]
+struct Counts {
+    full: isize,
+    waiting: isize,
+    discarded_rows: u64,
+}
+
+impl<B: Payload> EdgeGroup<B> {
+    fn data(
+        &mut self,
+        batch: B,
+        origin: Monotonic,
+        counts: &mut Counts,
+    ) -> Result<(), OutputError> {
+        if let [edge] = &mut self.edges[..] {
+            return edge.push(StreamElement::Data(batch), origin, counts);
+        }
+        let edges = &mut self.edges;
+        let mut result = Ok(());
+        let partitioned = self
+            .partitioner
+            .partition(batch, edges.len(), &mut |target, part| {
+                if result.is_ok() && part.rows() > 0 {
+                    result = edges[target].push(StreamElement::Data(part), origin, counts);
+                }
+            });
+        partitioned.map_err(|error| OutputError::Partition(error.to_string()))?;
+        result
+    }
+}
+
+impl<B: Payload> OutEdge<B> {
+    fn new(sender: Sender<B>) -> Self {
+        Self {
+            name: sender.name().to_owned(),
+            transport: sender.transport(),
+            last: EdgeMetrics::default(),
+            sender: Some(sender),
+            outbox: VecDeque::new(),
+            batches: 0,
+            bytes: 0,
+            is_full: false,
+        }
+    }
+
+    #[inline]
+    fn push(
+        &mut self,
+        element: StreamElement<B>,
+        origin: Monotonic,
+        counts: &mut Counts,
+    ) -> Result<(), OutputError> {
+        let Some(sender) = self.sender.as_mut() else {
+            counts.discarded_rows += rows(&element);
+            return Ok(());
+        };
+        let element = if self.outbox.is_empty() {
+            sender.set_origin(origin);
+            match sender.try_push_quiet(element) {
+                Ok(()) => return Ok(()),
+                Err(rejected) if rejected.reason == RejectReason::Full => rejected.element,
+                Err(rejected) => {
+                    counts.discarded_rows += rows(&rejected.element);
+                    return self.refused(rejected.reason, counts);
+                }
+            }
+        } else {
+            element
+        };
+        self.keep(element, origin, counts);
+        Ok(())
+    }
+
+    /// Puts an element into the outbox. Adjacent watermarks merge: the later says it all.
+    fn keep(&mut self, element: StreamElement<B>, origin: Monotonic, counts: &mut Counts) {
+        if let (StreamElement::Watermark(new), Some((StreamElement::Watermark(old), _))) =
+            (&element, self.outbox.back_mut())
+            && old.idle == new.idle
+        {
+            *old = *new;
+            return;
+        }
+        if let StreamElement::Data(batch) = &element {
+            self.batches += 1;
+            self.bytes += batch.bytes();
+        }
+        self.outbox.push_back((element, origin));
+        counts.waiting += 1;
+        self.note_full(counts);
+    }
+
+    fn flush(&mut self, now: Monotonic, counts: &mut Counts) -> Result<(), OutputError> {
+        while let Some((element, origin)) = self.outbox.pop_front() {
+            counts.waiting -= 1;
+            let Some(sender) = self.sender.as_mut() else {
+                counts.discarded_rows += rows(&element);
+                continue;
+            };
+            let (batches, bytes) = match &element {
+                StreamElement::Data(batch) => (1, batch.bytes()),
+                _ => (0, 0),
+            };
+            sender.set_origin(origin);
+            match sender.try_push_quiet(element) {
+                Ok(()) => {
+                    self.batches -= batches;
+                    self.bytes -= bytes;
+                }
+                Err(rejected) if rejected.reason == RejectReason::Full => {
+                    sender.blocked(now);
+                    self.outbox.push_front((rejected.element, origin));
+                    counts.waiting += 1;
+                    break;
+                }
+                Err(rejected) => {
+                    counts.discarded_rows += rows(&rejected.element);
+                    self.refused(rejected.reason, counts)?;
+                }
+            }
+        }
+        self.note_full(counts);
+        if let Some(sender) = self.sender.as_mut() {
+            if self.outbox.is_empty() {
+                sender.unblocked(now);
+            }
+            sender.flush();
+        }
+        Ok(())
+    }
+
+    /// The edge takes nothing any more: in order (what waits is discarded) or not.
+    #[cold]
+    fn refused(&mut self, reason: RejectReason, counts: &mut Counts) -> Result<(), OutputError> {
+        self.last = self.report().metrics;
+        self.sender = None;
+        counts.waiting -= self.outbox.len() as isize;
+        counts.discarded_rows += self
+            .outbox
+            .drain(..)
+            .map(|(element, _)| rows(&element))
+            .sum::<u64>();
+        (self.batches, self.bytes) = (0, 0);
+        self.note_full(counts);
+        match reason {
+            RejectReason::Failed(failure) => Err(failure.into()),
+            RejectReason::Closed | RejectReason::Full => Ok(()),
+        }
+    }
+
+    fn note_full(&mut self, counts: &mut Counts) {
+        let is_full = self.batches >= OUTBOX_BATCHES_MAX || self.bytes >= OUTBOX_BYTES_MAX;
+        counts.full += is_full as isize - self.is_full as isize;
+        self.is_full = is_full;
+    }
+
+    fn report(&self) -> EdgeReport {
+        let metrics = self.sender.as_ref().map_or(self.last, Sender::metrics);
+        EdgeReport {
+            name: self.name.clone(),
+            transport: self.transport,
+            metrics,
+        }
+    }
+}
+
+fn rows<B: Payload>(element: &StreamElement<B>) -> u64 {
+    match element {
+        StreamElement::Data(batch) => batch.rows() as u64,
+        _ => 0,
+    }
+}

@@ -1,0 +1,202 @@
+//! An operator in a chain, with the stages after it.
+
+use std::collections::VecDeque;
+
+use ringway_shm::Bell;
+
+use crate::batch::Payload;
+use crate::clock::ProcessingTime;
+use crate::element::{Barrier, StreamElement};
+use crate::error::OperatorError;
+use crate::operator::{Emitter, Operator, Progress, StepScope, Subtask};
+
+use super::TaskReport;
+use super::report::Discard;
+use super::stage::{Closing, Downstream, Stage, StageItem};
+
+/// An operator in a chain, with the stages after it.
+///
+/// While the operator has an unfinished call, or the stages after it have, items that arrive
+/// wait here in order. They are as many as one call of the operator before emits.
+pub struct OperatorStage<In: Payload, Out: Payload> {
+    operator: Box<dyn Operator<In, Out>>,
+    subtask: Subtask,
+    position: usize,
+    side_base: usize,
+    next: Box<dyn Stage<Out>>,
+    waiting: VecDeque<StageItem<In>>,
+    busy: bool,
+    /// The item whose processing is unfinished is the end: what follows it when it is done.
+    ending: bool,
+}
+
+impl<In: Payload, Out: Payload> OperatorStage<In, Out> {
+    /// A stage for `operator`, which is number `position` of its chain and whose side outputs
+    /// begin at `side_base` of those of the task.
+    pub fn new(
+        operator: Box<dyn Operator<In, Out>>,
+        subtask: Subtask,
+        position: usize,
+        side_base: usize,
+        next: Box<dyn Stage<Out>>,
+    ) -> Self {
+        Self {
+            operator,
+            subtask,
+            position,
+            side_base,
+            next,
+            waiting: VecDeque::new(),
+            busy: false,
+            ending: false,
+        }
+    }
+
+    /// Calls the operator with an emitter into the next stage.
+    fn call(
+        &mut self,
+        step: &mut StepScope,
+        call: impl FnOnce(
+            &mut dyn Operator<In, Out>,
+            &mut Emitter<'_, Out>,
+        ) -> Result<Progress, OperatorError>,
+    ) {
+        let before = std::mem::replace(&mut step.running, self.position);
+        let mut downstream = Downstream(&mut *self.next);
+        let mut emitter = Emitter::new(&mut downstream, step, self.side_base);
+        match call(&mut *self.operator, &mut emitter) {
+            Ok(progress) => self.busy = progress == Progress::More,
+            Err(error) => step.fail(self.position, error),
+        }
+        step.running = before;
+        if self.ending && !self.busy && !step.has_failed() {
+            self.ending = false;
+            self.next.push(StageItem::End, step);
+        }
+    }
+
+    fn run(&mut self, item: StageItem<In>, step: &mut StepScope) {
+        match item {
+            StageItem::Element(StreamElement::Data(batch)) => {
+                self.call(step, |operator, out| operator.process(batch, out));
+            }
+            StageItem::Element(StreamElement::Watermark(watermark)) => {
+                self.call(step, |operator, out| operator.on_watermark(watermark, out));
+            }
+            StageItem::Element(StreamElement::Barrier(barrier)) => {
+                self.snapshot(barrier, step);
+                self.next
+                    .push(StageItem::Element(StreamElement::Barrier(barrier)), step);
+            }
+            StageItem::Element(StreamElement::Drain(drain)) => {
+                self.next
+                    .push(StageItem::Element(StreamElement::Drain(drain)), step);
+            }
+            StageItem::End => {
+                self.ending = true;
+                self.call(step, |operator, out| operator.on_end(out));
+            }
+        }
+    }
+
+    fn snapshot(&mut self, barrier: Barrier, step: &mut StepScope) {
+        if let Err(error) = self.operator.snapshot(barrier, &mut Discard) {
+            step.fail(self.position, error);
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        !self.busy && self.waiting.is_empty()
+    }
+}
+
+impl<In: Payload, Out: Payload> Stage<In> for OperatorStage<In, Out> {
+    fn open(&mut self, bell: &Bell) -> Result<(), (usize, OperatorError)> {
+        self.next.open(bell)?;
+        self.operator
+            .open(&self.subtask)
+            .map_err(|error| (self.position, error))
+    }
+
+    fn push(&mut self, item: StageItem<In>, step: &mut StepScope) {
+        if step.has_failed() {
+            return;
+        }
+        if self.is_idle() {
+            self.run(item, step);
+        } else {
+            self.waiting.push_back(item);
+        }
+    }
+
+    fn resume(&mut self, step: &mut StepScope) -> Progress {
+        if self.next.resume(step) == Progress::More || step.has_failed() {
+            return Progress::More;
+        }
+        if self.busy && !self.next.is_full() {
+            self.call(step, |operator, out| operator.resume(out));
+        }
+        while !self.busy && !self.next.is_full() && !step.has_failed() {
+            let Some(item) = self.waiting.pop_front() else {
+                break;
+            };
+            self.run(item, step);
+        }
+        if self.is_idle() {
+            self.next.resume(step)
+        } else {
+            Progress::More
+        }
+    }
+
+    fn overtake(&mut self, barrier: Barrier, step: &mut StepScope) {
+        self.snapshot(barrier, step);
+        self.next.overtake(barrier, step);
+    }
+
+    fn fire_timers(&mut self, step: &mut StepScope) {
+        let due = self
+            .operator
+            .next_timer()
+            .is_some_and(|at| at <= step.processing_time);
+        if due && self.is_idle() && !self.next.is_full() {
+            self.call(step, |operator, out| operator.on_timer(out));
+        }
+        self.next.fire_timers(step);
+    }
+
+    fn next_timer(&self) -> Option<ProcessingTime> {
+        [self.operator.next_timer(), self.next.next_timer()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn is_full(&self) -> bool {
+        !self.is_idle() || self.next.is_full()
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.next.is_waiting()
+    }
+
+    fn commit(&mut self, id: u64, step: &mut StepScope) {
+        self.next.commit(id, step);
+    }
+
+    fn flush(&mut self, step: &mut StepScope) -> bool {
+        self.next.flush(step)
+    }
+
+    fn close(&mut self, closing: &Closing, step: &mut StepScope) {
+        self.next.close(closing, step);
+    }
+
+    fn is_closed(&self) -> bool {
+        self.next.is_closed()
+    }
+
+    fn report(&self, report: &mut TaskReport) {
+        self.next.report(report);
+    }
+}
