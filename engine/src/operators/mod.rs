@@ -13,6 +13,7 @@ mod aggregate;
 pub mod columnar;
 mod error;
 pub mod rows;
+mod schema;
 pub mod window;
 
 pub use aggregate::{AggregateKind, AggregateSpec};

@@ -1,6 +1,7 @@
 //! Drives one operator in a test, with as little room in its output as the test wants.
 
 use crate::batch::Payload;
+use crate::clock::Clock;
 use crate::element::{StreamElement, Watermark};
 use crate::error::OperatorError;
 use crate::operator::{Collector, Emitter, Operator, Progress, SideTag, StepScope};
@@ -43,7 +44,7 @@ pub(crate) struct Harness<Op, Out, S = Out> {
 impl<Op, Out: Payload, S: Payload> Harness<Op, Out, S> {
     /// An operator whose output is full after `room` batches.
     pub(crate) fn new(operator: Op, room: usize) -> Self {
-        let mut step = StepScope::default();
+        let mut step = StepScope::new(Clock::start());
         (0..8).for_each(|_| step.sides.add::<S>(true));
         Self {
             operator,

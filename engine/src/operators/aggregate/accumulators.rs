@@ -1,7 +1,7 @@
 //! The state of all aggregates of an operator: for each a value a slot.
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::compute::{cast, prep_null_mask_filter};
+use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, SchemaRef};
 
 use super::spec::{AggregateKind, AggregateSpec};
@@ -62,7 +62,9 @@ impl Accumulators {
 
     /// The output fields, one an aggregate.
     pub(crate) fn fields(&self) -> impl Iterator<Item = FieldRef> {
-        self.aggregates.iter().map(|aggregate| aggregate.output.clone())
+        self.aggregates
+            .iter()
+            .map(|aggregate| aggregate.output.clone())
     }
 
     /// Makes `slots` slots; new ones are empty.
@@ -188,11 +190,14 @@ impl Aggregate {
         let valid = valid.filter(|valid| valid.null_count() > 0);
         let mut rows = valid.map(|valid| valid.into_inner());
         if let Some(filter) = self.spec.filter {
-            let wanted = prep_null_mask_filter(batch.column(filter).as_boolean());
-            rows = Some(match rows {
-                Some(rows) => &rows & wanted.values(),
-                None => wanted.values().clone(),
-            });
+            let wanted = batch.column(filter).as_boolean();
+            let known = wanted.nulls().map(|nulls| nulls.inner());
+            for rows_too in [Some(wanted.values()), known].into_iter().flatten() {
+                rows = Some(match rows {
+                    Some(rows) => &rows & rows_too,
+                    None => rows_too.clone(),
+                });
+            }
         }
         self.store
             .update(&Selection { slots, rows }, values.as_ref());

@@ -86,7 +86,9 @@ impl KeyEncoding {
                 let mut bytes = Vec::new();
                 for row in 0..rows {
                     bytes.clear();
-                    columns.iter().for_each(|column| column.write(row, &mut bytes));
+                    columns
+                        .iter()
+                        .for_each(|column| column.write(row, &mut bytes));
                     each(&bytes);
                 }
             }
@@ -106,9 +108,12 @@ impl KeyEncoding {
     ) -> Result<Vec<ArrayRef>, OperatorError> {
         let columns = match self {
             Self::Plain(kinds) => {
-                let mut builders: Vec<_> = kinds.iter().map(|kind| PlainBuilder::new(*kind)).collect();
+                let mut builders: Vec<_> =
+                    kinds.iter().map(|kind| PlainBuilder::new(*kind)).collect();
                 for mut key in keys {
-                    builders.iter_mut().for_each(|builder| builder.read(&mut key));
+                    builders
+                        .iter_mut()
+                        .for_each(|builder| builder.read(&mut key));
                 }
                 builders.into_iter().map(PlainBuilder::finish).collect()
             }
@@ -129,10 +134,12 @@ pub(super) fn with_types(
     columns
         .into_iter()
         .zip(fields)
-        .map(|(column, field)| match column.data_type() == field.data_type() {
-            true => Ok(column),
-            false => Ok(cast(&column, field.data_type())?),
-        })
+        .map(
+            |(column, field)| match column.data_type() == field.data_type() {
+                true => Ok(column),
+                false => Ok(cast(&column, field.data_type())?),
+            },
+        )
         .collect()
 }
 

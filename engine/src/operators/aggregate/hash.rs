@@ -82,7 +82,9 @@ mod tests {
     #[test]
     fn the_low_bits_and_the_high_bits_are_spread() {
         let hash = FastHash::default();
-        let low: HashSet<u64> = (0..4096_i64).map(|n| hash.hash_one(n << 20) & 0xfff).collect();
+        let low: HashSet<u64> = (0..4096_i64)
+            .map(|n| hash.hash_one(n << 20) & 0xfff)
+            .collect();
         let high: HashSet<u64> = (0..4096_i64).map(|n| hash.hash_one(n) >> 57).collect();
         assert!(low.len() > 2000, "{}", low.len());
         assert_eq!(high.len(), 128);

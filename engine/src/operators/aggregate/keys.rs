@@ -126,11 +126,13 @@ impl KeyInterner {
                     }));
                     return Ok(());
                 }
-                out.extend(column.iter().map(|value| match value {
-                    Some(value) => *ids
-                        .entry(value)
-                        .or_insert_with(|| numbers.next_for(values, Some(value))),
-                    None => *null.get_or_insert_with(|| numbers.next_for(values, None)),
+                out.extend(column.iter().map(|value| {
+                    match value {
+                        Some(value) => *ids
+                            .entry(value)
+                            .or_insert_with(|| numbers.next_for(values, Some(value))),
+                        None => *null.get_or_insert_with(|| numbers.next_for(values, None)),
+                    }
                 }));
             }
             KeyStore::Bytes {

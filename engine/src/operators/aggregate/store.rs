@@ -155,9 +155,9 @@ impl Store {
     ) -> Result<ArrayRef, OperatorError> {
         let at = |slot: &u32| *slot as usize;
         Ok(match self {
-            Self::Count(counts) => {
-                Arc::new(Int64Array::from_iter_values(slots.iter().map(|slot| counts[at(slot)])))
-            }
+            Self::Count(counts) => Arc::new(Int64Array::from_iter_values(
+                slots.iter().map(|slot| counts[at(slot)]),
+            )),
             Self::IntTotal(totals) => IntTotal::finish(totals, slots, kind, unsigned, name)?,
             Self::FloatTotal(totals) => FloatTotal::finish(totals, slots, kind),
             Self::Int(extreme) => {

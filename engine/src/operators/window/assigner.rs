@@ -181,6 +181,15 @@ impl WindowAssigner {
         representable(offset + (number + 1) * slide - 1)
     }
 
+    /// The number of the last window that is complete at `watermark`.
+    pub(crate) fn complete_number(&self, watermark: EventTime) -> i128 {
+        if watermark == EVENT_TIME_MAX {
+            return self.last_number(EVENT_TIME_MAX);
+        }
+        let last_start = i128::from(watermark) + 1 - i128::from(self.size_ms);
+        (last_start - i128::from(self.offset_ms)).div_euclid(i128::from(self.slide_ms))
+    }
+
     /// The last event time that has a window complete at `watermark`. None when there is no
     /// such time.
     pub(crate) fn complete_through(&self, watermark: EventTime) -> Option<EventTime> {
@@ -269,14 +278,21 @@ mod tests {
                 let windows: Vec<Window> = assigner.windows_of(time).collect();
                 let pane = assigner.pane_of(time);
                 for edge in [pane.start, pane.last] {
-                    assert!(assigner.windows_of(edge).eq(windows.iter().copied()), "{time}");
+                    assert!(
+                        assigner.windows_of(edge).eq(windows.iter().copied()),
+                        "{time}"
+                    );
                 }
                 let late = windows.iter().all(|w| w.is_expired(watermark, lateness));
                 let late_through = assigner.late_through(watermark, lateness);
                 assert_eq!(late_through.is_some_and(|t| time <= t), late, "{time}");
                 let complete = windows.iter().any(|w| w.is_complete(watermark));
                 let complete_through = assigner.complete_through(watermark);
-                assert_eq!(complete_through.is_some_and(|t| time <= t), complete, "{time}");
+                assert_eq!(
+                    complete_through.is_some_and(|t| time <= t),
+                    complete,
+                    "{time}"
+                );
             }
         }
     }
