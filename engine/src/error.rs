@@ -23,7 +23,9 @@ impl OperatorError {
 
     /// The error that this was made from, if it was one of type `E`.
     pub fn cause<E: std::error::Error + 'static>(&self) -> Option<&E> {
-        self.source.as_deref().and_then(|source| source.downcast_ref())
+        self.source
+            .as_deref()
+            .and_then(|source| source.downcast_ref())
     }
 }
 

@@ -161,9 +161,9 @@ impl<B: Payload> InputGate<B> {
     /// # Errors
     /// While a checkpoint is pending, or when the gate is full: add it later. The receiver
     /// comes back.
-    pub fn add_input(&mut self, receiver: Receiver<B>) -> Result<usize, Receiver<B>> {
+    pub fn add_input(&mut self, receiver: Receiver<B>) -> Result<usize, Box<Receiver<B>>> {
         let Ok(index) = self.alignment.add_input() else {
-            return Err(receiver);
+            return Err(Box::new(receiver));
         };
         let merged = self.watermarks.add_input();
         debug_assert_eq!(index, merged);

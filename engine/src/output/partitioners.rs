@@ -9,7 +9,7 @@ use crate::batch::{Payload, Rows};
 use crate::column::{ColumnError, KeyColumns, split_by_target};
 use crate::error::OperatorError;
 use crate::limits::KEY_GROUPS;
-use crate::partition::Rebalance;
+use crate::partition::{Parallelism, Rebalance};
 
 use super::Partitioner;
 
@@ -91,7 +91,7 @@ impl Partitioner<RecordBatch> for ByKeyColumns {
         edges: usize,
         give: &mut dyn FnMut(usize, RecordBatch),
     ) -> Result<(), OperatorError> {
-        let parallelism = u32::try_from(edges).unwrap_or(u32::MAX);
+        let parallelism = Parallelism::new(u32::try_from(edges).unwrap_or(u32::MAX))?;
         let targets = self.keys.targets(&batch, parallelism)?;
         let parts = split_by_target(&batch, targets, edges)?;
         for (edge, part) in parts.into_iter().enumerate() {

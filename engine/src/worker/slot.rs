@@ -1,0 +1,91 @@
+//! A task in a worker, with a wall around it: a panic is a failure of that task.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use ringway_shm::Bell;
+
+use crate::clock::{Clock, ProcessingTime};
+use crate::task::{Step, Task, TaskCommand, TaskError, TaskOutcome, TaskReport, TaskState};
+
+/// A task, until it is over.
+pub(super) struct TaskSlot {
+    task: Option<Box<dyn Task>>,
+}
+
+impl TaskSlot {
+    pub(super) fn new(task: Box<dyn Task>) -> Self {
+        Self { task: Some(task) }
+    }
+
+    pub(super) fn open(&mut self, clock: Clock, bell: &Bell) -> Result<(), TaskError> {
+        let Some(task) = self.task.as_mut() else {
+            return Ok(());
+        };
+        match guarded(&mut **task, |task| task.open(clock, bell)) {
+            Ok(opened) => opened,
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A step of the task; `None` if it is over.
+    pub(super) fn step(&mut self) -> Option<Step> {
+        let task = self.task.as_mut()?;
+        Some(guarded(&mut **task, |task| task.step()).unwrap_or_else(failed))
+    }
+
+    pub(super) fn command(&mut self, command: &TaskCommand) {
+        if let Some(task) = self.task.as_mut() {
+            task.command(command);
+        }
+    }
+
+    pub(super) fn next_timer(&self) -> Option<ProcessingTime> {
+        self.task.as_ref().and_then(|task| task.next_timer())
+    }
+
+    pub(super) fn report(&self) -> Option<TaskReport> {
+        self.task.as_ref().map(|task| task.report())
+    }
+
+    /// Takes the task out and drops it. A panic while it is dropped changes nothing any more.
+    pub(super) fn finish(&mut self) -> Option<TaskReport> {
+        let task = self.task.take()?;
+        let report = task.report();
+        if catch_unwind(AssertUnwindSafe(|| drop(task))).is_err() {
+            tracing::warn!(
+                task = report.name,
+                "a part of the task panicked when it was dropped"
+            );
+        }
+        Some(report)
+    }
+}
+
+fn failed(error: TaskError) -> Step {
+    Step {
+        work: 1,
+        state: TaskState::Finished(TaskOutcome::Failed(error)),
+    }
+}
+
+/// Calls the task. If it panics, its outputs fail with the panic's message and the name of the
+/// operator that was running; the task is not called again.
+fn guarded<T>(task: &mut dyn Task, call: impl FnOnce(&mut dyn Task) -> T) -> Result<T, TaskError> {
+    // A task that panicked is only told to fail its outputs and dropped, so no broken
+    // invariant inside it is relied on.
+    catch_unwind(AssertUnwindSafe(|| call(task))).map_err(|panic| {
+        let error = TaskError::Panicked {
+            operator: task.running(),
+            message: message_of(&*panic),
+        };
+        task.abandon(&error.to_string());
+        error
+    })
+}
+
+fn message_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a value that is not text".to_owned())
+}
