@@ -23,6 +23,7 @@ pub mod gate;
 pub mod job;
 pub mod limits;
 pub mod operator;
+pub mod operators;
 pub mod output;
 pub mod partition;
 pub mod task;

@@ -1,0 +1,16 @@
+//! Aggregates over record batches: what they are, and the arrays that hold them.
+
+mod accumulators;
+mod encoding;
+mod extreme;
+mod hash;
+mod keys;
+mod spec;
+mod store;
+mod total;
+mod values;
+
+pub(crate) use accumulators::Accumulators;
+pub(crate) use hash::FastHash;
+pub(crate) use keys::KeyInterner;
+pub use spec::{AggregateKind, AggregateSpec};

@@ -1,0 +1,17 @@
+//! Operators over Arrow record batches. None of them builds rows.
+//!
+//! Columns are named by position, so that duplicate names do no harm. Batches that pass
+//! through keep their schema with its metadata, and a batch without columns keeps its rows.
+
+mod filter;
+mod function;
+mod project;
+mod split;
+
+pub use filter::Filter;
+pub use function::{BatchFunction, BatchPredicate};
+pub use project::Project;
+pub use split::Split;
+
+#[cfg(test)]
+pub(crate) mod samples;

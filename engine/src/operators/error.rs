@@ -1,0 +1,59 @@
+//! Why an operator cannot be made from what it was told.
+
+use arrow::datatypes::DataType;
+
+/// A request that does not fit the data; nothing has run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// Column 0 is not the event time.
+    #[error("column 0 must be `event_time` of type Int64, and is {found}: project it so")]
+    EventTime {
+        /// Name and type of column 0, if there is one.
+        found: String,
+    },
+    /// The input has no such column.
+    #[error("{what} names column {column} of an input of {columns} columns: columns count from 0")]
+    NoColumn {
+        /// What names the column.
+        what: String,
+        /// The column.
+        column: usize,
+        /// Columns that there are.
+        columns: usize,
+    },
+    /// An aggregate other than a count of rows needs a column.
+    #[error("the aggregate `{name}` has no column to aggregate: name one")]
+    NoArgument {
+        /// The output name of the aggregate.
+        name: String,
+    },
+    /// The column has a type that cannot be used so.
+    #[error("{what} cannot use column {column} of type {data_type}: cast it first")]
+    ColumnType {
+        /// What would use it.
+        what: String,
+        /// The column.
+        column: usize,
+        /// Its type.
+        data_type: DataType,
+    },
+    /// A window without length.
+    #[error("a window's size and slide must be at least 1 ms, and are {size_ms} and {slide_ms}")]
+    WindowSize {
+        /// The size, in milliseconds.
+        size_ms: i64,
+        /// The slide, in milliseconds.
+        slide_ms: i64,
+    },
+    /// Windows with gaps between them.
+    #[error(
+        "windows of {size_ms} ms that slide by {slide_ms} ms leave gaps: \
+         slide by at most the size, or filter the rows first"
+    )]
+    WindowGap {
+        /// The size, in milliseconds.
+        size_ms: i64,
+        /// The slide, in milliseconds.
+        slide_ms: i64,
+    },
+}

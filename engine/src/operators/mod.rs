@@ -1,0 +1,23 @@
+//! The operators that come with Ringway: typed ones over [`Rows`](crate::batch::Rows),
+//! columnar ones over Arrow record batches, windows in both forms.
+//!
+//! All of them keep these promises:
+//! - a watermark is passed on after everything it made the operator emit;
+//! - an idle watermark is passed on and fires nothing;
+//! - no row is dropped in silence: a row that does not stay on the main output is filtered
+//!   on request, goes to a side output, or is counted;
+//! - a call that would fill the output stops there and goes on in `resume`;
+//! - an empty batch is not emitted.
+
+mod aggregate;
+pub mod columnar;
+mod error;
+pub mod rows;
+mod schema;
+pub mod window;
+
+pub use aggregate::{AggregateKind, AggregateSpec};
+pub use error::SpecError;
+
+#[cfg(test)]
+pub(crate) mod testing;

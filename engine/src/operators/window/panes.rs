@@ -1,0 +1,175 @@
+//! The state of all live panes.
+
+use std::collections::BTreeMap;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+
+use super::assigner::{Pane, Window, WindowAssigner};
+use super::slots::{PaneKeys, SlotPool};
+use crate::element::EventTime;
+use crate::error::OperatorError;
+use crate::operators::SpecError;
+use crate::operators::aggregate::{Accumulators, AggregateSpec, KeyInterner};
+
+/// Keys whose state one step frees, so that freeing a large pane does not hold the core.
+const FREED_KEYS_MAX: usize = 65_536;
+
+/// The aggregates of every key in every live pane.
+///
+/// The state of a key in a pane is a slot of the accumulators. Keys and slots are used
+/// again when the panes that hold them are gone.
+pub(super) struct Panes {
+    assigner: WindowAssigner,
+    pub(super) interner: KeyInterner,
+    pub(super) accumulators: Accumulators,
+    pool: SlotPool,
+    by_start: BTreeMap<EventTime, usize>,
+    panes: Vec<LivePane>,
+    unused: Vec<usize>,
+    expired: Vec<PaneKeys>,
+    key_buffer: Vec<u32>,
+    slot_buffer: Vec<u32>,
+}
+
+struct LivePane {
+    pane: Pane,
+    keys: PaneKeys,
+}
+
+impl Panes {
+    /// No panes, for batches of `schema`.
+    pub(super) fn new(
+        schema: &SchemaRef,
+        assigner: WindowAssigner,
+        key_columns: &[usize],
+        aggregates: &[AggregateSpec],
+    ) -> Result<Self, SpecError> {
+        Ok(Self {
+            assigner,
+            interner: KeyInterner::new(schema, key_columns)?,
+            accumulators: Accumulators::new(schema, aggregates)?,
+            pool: SlotPool::default(),
+            by_start: BTreeMap::new(),
+            panes: Vec::new(),
+            unused: Vec::new(),
+            expired: Vec::new(),
+            key_buffer: Vec::new(),
+            slot_buffer: Vec::new(),
+        })
+    }
+
+    /// Takes in `batch`, whose event times are `times`.
+    ///
+    /// The key of each row is then in [`Panes::row_keys`].
+    pub(super) fn add(
+        &mut self,
+        batch: &RecordBatch,
+        times: &[EventTime],
+    ) -> Result<(), OperatorError> {
+        let mut keys = std::mem::take(&mut self.key_buffer);
+        self.interner.intern(batch, &mut keys)?;
+        let mut slots = std::mem::take(&mut self.slot_buffer);
+        slots.clear();
+        slots.reserve(times.len());
+        let mut rows = times.iter().zip(&keys).peekable();
+        while let Some((first, _)) = rows.peek() {
+            let index = self.index_of(**first);
+            let LivePane { pane, keys } = &mut self.panes[index];
+            while let Some((_, key)) = rows.next_if(|(time, _)| pane.contains(**time)) {
+                slots.push(keys.slot_of(*key, &mut self.pool, &mut self.interner));
+            }
+        }
+        self.accumulators.resize(self.pool.count());
+        self.accumulators.update(batch, &slots)?;
+        self.slot_buffer = slots;
+        self.key_buffer = keys;
+        Ok(())
+    }
+
+    /// The key of each row of the batch that was taken in last.
+    pub(super) fn row_keys(&self) -> &[u32] {
+        &self.key_buffer
+    }
+
+    fn index_of(&mut self, time: EventTime) -> usize {
+        let pane = self.assigner.pane_of(time);
+        *self.by_start.entry(pane.start).or_insert_with(|| {
+            let live = LivePane {
+                pane,
+                keys: PaneKeys::default(),
+            };
+            match self.unused.pop() {
+                Some(index) => {
+                    self.panes[index] = live;
+                    index
+                }
+                None => {
+                    self.panes.push(live);
+                    self.panes.len() - 1
+                }
+            }
+        })
+    }
+
+    /// The first window after window `after` that holds a pane, if there is one.
+    pub(super) fn next_window(&self, after: Option<i128>) -> Option<i128> {
+        let from = match after {
+            Some(number) => self.assigner.window(number + 1).start(),
+            None => EventTime::MIN,
+        };
+        self.by_start.range(from..).find_map(|(start, _)| {
+            let first = self.assigner.first_number(*start);
+            let next = after.map_or(first, |number| first.max(number + 1));
+            (next <= self.assigner.last_number(*start)).then_some(next)
+        })
+    }
+
+    /// The panes of `window`, earliest first.
+    pub(super) fn of_window(&self, window: Window) -> impl Iterator<Item = &PaneKeys> {
+        self.by_start
+            .range(window.start()..=window.last())
+            .map(|(_, index)| &self.panes[*index].keys)
+    }
+
+    /// Lets go of the panes up to `late_through`; what they hold is freed by
+    /// [`Panes::free_some`].
+    pub(super) fn expire(&mut self, late_through: EventTime) {
+        while let Some(first) = self.by_start.first_entry() {
+            let index = *first.get();
+            if self.panes[index].pane.last > late_through {
+                return;
+            }
+            first.remove();
+            self.unused.push(index);
+            self.expired
+                .push(std::mem::take(&mut self.panes[index].keys));
+        }
+    }
+
+    /// Frees some of what expired; returns whether there is more.
+    pub(super) fn free_some(&mut self) -> bool {
+        let mut budget = FREED_KEYS_MAX;
+        while let Some(expired) = self.expired.last_mut() {
+            let keep = expired.keys.len().saturating_sub(budget);
+            budget -= expired.keys.len() - keep;
+            let slots = expired.slots.split_off(keep);
+            self.accumulators.clear(&slots);
+            self.pool.give_back(&slots);
+            for key in expired.keys.drain(keep..) {
+                self.interner.release(key);
+            }
+            if keep > 0 {
+                return true;
+            }
+            self.expired.pop();
+        }
+        false
+    }
+
+    /// Keys and slots in use.
+    #[cfg(test)]
+    pub(super) fn live(&self) -> (usize, usize) {
+        (self.interner.live(), self.pool.used())
+    }
+}
