@@ -21,6 +21,7 @@ pub mod limits;
 pub mod operator;
 pub mod output;
 pub mod partition;
+pub mod placement;
 pub mod task;
 pub mod watermark;
 pub mod worker;
