@@ -26,6 +26,7 @@ pub mod operator;
 pub mod operators;
 pub mod output;
 pub mod partition;
+pub mod placement;
 pub mod task;
 pub mod watermark;
 pub mod worker;
