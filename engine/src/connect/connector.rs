@@ -75,7 +75,7 @@ impl From<&str> for Paths {
 /// The path that subtask `subtask` of a file sink writes: the path itself where there is one
 /// subtask, and `name-<index>.ext` where there are several.
 pub fn path_of_subtask(path: &std::path::Path, subtask: &Subtask) -> PathBuf {
-    if subtask.parallelism == 1 {
+    if subtask.parallelism.subtasks() == 1 {
         return path.to_owned();
     }
     let mut name = path.file_stem().unwrap_or_default().to_owned();

@@ -132,7 +132,7 @@ impl SourceConnector for NdjsonSource {
         let input = SplitInput {
             format: self.format.clone(),
             files: self.files.clone(),
-            splits: assigned(&splits, subtask.index, subtask.parallelism),
+            splits: assigned(&splits, subtask.index, subtask.parallelism.subtasks()),
             stats: self.stats.clone(),
         };
         Box::new(SplitSource::new(input, self.watermark.clone()))

@@ -106,7 +106,7 @@ impl SourceConnector for ParquetSource {
         let input = SplitInput {
             format: self.format.clone(),
             files: self.files.clone(),
-            splits: assigned(&self.splits, subtask.index, subtask.parallelism),
+            splits: assigned(&self.splits, subtask.index, subtask.parallelism.subtasks()),
             stats: self.stats.clone(),
         };
         Box::new(SplitSource::new(input, self.watermark.clone()))

@@ -196,14 +196,22 @@ impl<B: Payload> Output<B> {
 
     /// Ends every edge: the receivers take what is queued, then learn of the end.
     ///
+    /// # Errors
+    /// When a receiver failed before it could learn of the end; the other edges have ended.
+    ///
     /// # Panics
     /// While an outbox holds anything: flush first.
-    pub fn finish(&mut self) {
+    pub fn finish(&mut self) -> Result<(), OutputError> {
         assert_eq!(
             self.waiting, 0,
             "an output is flushed before it is finished"
         );
-        self.take_senders().for_each(Sender::finish);
+        let finished = self.take_senders().map(Sender::finish);
+        let failed = finished.filter_map(|finished| match finished {
+            Err(RejectReason::Failed(failure)) => Some(failure),
+            Ok(()) | Err(RejectReason::Closed | RejectReason::Full) => None,
+        });
+        failed.fold(Ok(()), |first, failure| first.and(Err(failure.into())))
     }
 
     /// Cancels every edge.
