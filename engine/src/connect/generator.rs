@@ -104,10 +104,10 @@ impl SourceConnector for Generator {
 
     fn build(&self, subtask: &Subtask) -> Box<dyn Source<RecordBatch>> {
         let mut pace = Pace::new(self.options.rate);
-        pace.share(subtask.index, subtask.parallelism);
+        pace.share(subtask.index, subtask.parallelism.subtasks());
         Box::new(GeneratorSource {
             next_id: u64::from(subtask.index),
-            stride: u64::from(subtask.parallelism),
+            stride: u64::from(subtask.parallelism.subtasks()),
             options: self.options.clone(),
             schema: self.schema.clone(),
             pace,

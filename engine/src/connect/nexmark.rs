@@ -116,13 +116,13 @@ impl SourceConnector for NexmarkSource {
 
     fn build(&self, subtask: &Subtask) -> Box<dyn Source<RecordBatch>> {
         let mut pace = Pace::new(self.options.rate);
-        pace.share(subtask.index, subtask.parallelism);
+        pace.share(subtask.index, subtask.parallelism.subtasks());
         let events = generator(&self.options)
             .with_offset(u64::from(subtask.index))
-            .with_step(u64::from(subtask.parallelism));
+            .with_step(u64::from(subtask.parallelism.subtasks()));
         Box::new(NexmarkSubtask {
             events,
-            stride: u64::from(subtask.parallelism),
+            stride: u64::from(subtask.parallelism.subtasks()),
             options: self.options.clone(),
             schema: self.schema.clone(),
             pace,

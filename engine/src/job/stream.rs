@@ -1,18 +1,17 @@
 //! Saying a job in Rust: typed streams, one call an operator.
 //!
 //! ```
-//! use ringway::connect::memory::{CollectSink, MemorySource};
+//! use ringway::connect::Collected;
 //! use ringway::job::{Job, JobOutcome};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let job = Job::new("squares");
-//! let (sink, collected) = CollectSink::pair();
-//! job.rows("numbers", 1..=4_i64).map(|n| n * n).filter(|n| n % 2 == 0).sink("collect", sink);
+//! let collected = Collected::new();
+//! job.rows("numbers", 1..=4_i64).map(|n| n * n).filter(|n| n % 2 == 0).sink("collect", collected.sink());
 //!
 //! let report = job.run()?;
 //! assert!(matches!(report.outcome, JobOutcome::Ended));
-//! let values: Vec<i64> = collected.rows().into_iter().map(|row| row.value).collect();
-//! assert_eq!(values, [4, 16]);
+//! assert_eq!(collected.values::<i64>(), [4, 16]);
 //! # Ok(())
 //! # }
 //! ```
@@ -111,7 +110,7 @@ impl Job {
         T: Clone + Send + Sync + 'static,
     {
         use crate::batch::Row;
-        use crate::connect::memory::MemorySource;
+        use crate::connect::MemorySource;
         use crate::element::StreamElement;
 
         let rows: Vec<Row<T>> = values.into_iter().map(Row::untimed).collect();
