@@ -126,8 +126,9 @@ impl Alignment {
         let mut facts = Vec::new();
         if self.close(input, InputState::Failed) {
             self.failed = true;
-            while let Some((id, pending)) = self.pending.pop_first() {
-                self.drop_pending(id, &pending, AlignFact::Aborted { id }, &mut facts);
+            let ids: Vec<u64> = self.pending.keys().copied().collect();
+            for id in ids {
+                self.bury(id, AlignFact::Aborted { id }, &mut facts);
             }
         }
         self.assert_invariants();
@@ -138,9 +139,10 @@ impl Alignment {
     /// that still come are late. An id that is not known yet is remembered as dead.
     pub fn abort(&mut self, id: u64) -> Vec<AlignFact> {
         let mut facts = Vec::new();
-        match self.pending.remove(&id) {
-            Some(pending) => self.drop_pending(id, &pending, AlignFact::Aborted { id }, &mut facts),
-            None => self.dead.insert(id),
+        if self.pending.contains_key(&id) {
+            self.bury(id, AlignFact::Aborted { id }, &mut facts);
+        } else {
+            self.dead.insert(id);
         }
         self.assert_invariants();
         facts
@@ -177,6 +179,7 @@ impl Alignment {
         if self.inputs.len() >= GATE_INPUTS_MAX {
             return Err(AddRefused::TooMany);
         }
+        self.settle();
         self.inputs.push(Input::new(self.dead.settled()));
         self.open_count += 1;
         Ok(self.inputs.len() - 1)
@@ -264,8 +267,8 @@ impl Alignment {
         for id in self.pending_without(input, ..barrier.id) {
             if barrier.terminal {
                 self.arrive(id, input, Arrival::Ended, facts);
-            } else if let Some(pending) = self.pending.remove(&id) {
-                self.drop_pending(id, &pending, AlignFact::Superseded { id }, facts);
+            } else {
+                self.bury(id, AlignFact::Superseded { id }, facts);
             }
         }
     }
@@ -306,9 +309,6 @@ impl Alignment {
             pending.forwarded = true;
             facts.push(pending.forward(true));
         }
-        if !pending.forwarded {
-            self.hold(input);
-        }
         self.arrive(barrier.id, input, Arrival::Delivered, facts);
     }
 
@@ -318,29 +318,29 @@ impl Alignment {
         let Some(pending) = self.pending.get_mut(&id) else {
             return;
         };
-        pending.set_arrived(input, arrival);
+        pending.missing_count -= 1;
         if pending.missing_count > 0 {
+            let waits = arrival == Arrival::Delivered && !pending.forwarded;
+            pending.arrivals[input] = arrival;
+            if waits {
+                self.hold(input);
+            }
             return;
         }
-        if let Some(pending) = self.pending.remove(&id) {
-            let fact = if pending.forwarded {
-                AlignFact::RecordingsClosed { id }
-            } else {
-                pending.forward(false)
-            };
-            self.drop_pending(id, &pending, fact, facts);
-        }
+        let fact = if pending.forwarded {
+            AlignFact::RecordingsClosed { id }
+        } else {
+            pending.forward(false)
+        };
+        self.bury(id, fact, facts);
         self.settle();
     }
 
-    /// Buries an id that was taken out of the pending ones: says so, then releases its inputs.
-    fn drop_pending(
-        &mut self,
-        id: u64,
-        pending: &Pending,
-        fact: AlignFact,
-        facts: &mut Vec<AlignFact>,
-    ) {
+    /// Takes out an id that is over, says how, and releases the inputs that waited for it.
+    fn bury(&mut self, id: u64, fact: AlignFact, facts: &mut Vec<AlignFact>) {
+        let Some(pending) = self.pending.remove(&id) else {
+            return;
+        };
         self.dead.insert(id);
         facts.push(fact);
         if !pending.forwarded {
