@@ -9,23 +9,12 @@ use ringway::align::{AlignFact, BarrierRefused};
 use ringway::clock::Monotonic;
 use ringway::element::{Barrier, BarrierMode};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Event {
-    Add {
-        settled: Option<u64>,
-    },
-    Barrier {
-        input: usize,
-        barrier: Barrier,
-        at: Monotonic,
-        late: bool,
-    },
-    Closed {
-        input: usize,
-    },
-    Failed {
-        input: usize,
-    },
+#[derive(Clone, Copy, Debug)]
+struct Delivery {
+    input: usize,
+    barrier: Barrier,
+    at: Monotonic,
+    late: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,16 +36,19 @@ enum Standing {
 /// The naive alignment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AlignModel {
-    history: Vec<Event>,
+    /// Up to which id each input found the ids settled when it joined.
+    joined: Vec<Option<u64>>,
+    history: Vec<Delivery>,
+    ended: Vec<usize>,
+    failed: Vec<usize>,
     status: BTreeMap<u64, Status>,
     settled: Option<u64>,
 }
 
 impl AlignModel {
     pub(crate) fn new(inputs: usize) -> Self {
-        let history = vec![Event::Add { settled: None }; inputs];
         Self {
-            history,
+            joined: vec![None; inputs],
             ..Self::default()
         }
     }
@@ -77,7 +69,7 @@ impl AlignModel {
             Some(_) => self.standing(input, barrier.id) != Standing::ToCome,
             None => self.passed(input).0.is_some_and(|max| barrier.id <= max),
         };
-        self.history.push(Event::Barrier {
+        self.history.push(Delivery {
             input,
             barrier,
             at,
@@ -98,7 +90,7 @@ impl AlignModel {
         let paused = self.paused();
         let mut facts = Vec::new();
         if !self.is_closed(input) {
-            self.history.push(Event::Closed { input });
+            self.ended.push(input);
             self.resolve(None, &mut facts);
         }
         self.with_released(&paused, facts)
@@ -108,7 +100,7 @@ impl AlignModel {
         let paused = self.paused();
         let mut facts = Vec::new();
         if !self.is_closed(input) {
-            self.history.push(Event::Failed { input });
+            self.failed.push(input);
             for id in self.live() {
                 self.status.insert(id, Status::Dead);
                 facts.push(AlignFact::Aborted { id });
@@ -142,25 +134,20 @@ impl AlignModel {
             return None;
         }
         self.settle();
-        self.history.push(Event::Add {
-            settled: self.settled,
-        });
+        self.joined.push(self.settled);
         Some(self.input_count() - 1)
     }
 
     pub(crate) fn input_count(&self) -> usize {
-        self.history
-            .iter()
-            .filter(|event| matches!(event, Event::Add { .. }))
-            .count()
+        self.joined.len()
     }
 
     pub(crate) fn is_closed(&self, input: usize) -> bool {
-        self.history.contains(&Event::Closed { input }) || self.has_failed(input)
+        self.ended.contains(&input) || self.failed.contains(&input)
     }
 
     pub(crate) fn is_paused(&self, input: usize) -> bool {
-        self.is_closed(input) || self.paused().contains(&input)
+        self.is_closed(input) || self.waits(input)
     }
 
     pub(crate) fn pending_inputs(&self, id: u64) -> Vec<usize> {
@@ -180,7 +167,7 @@ impl AlignModel {
     pub(crate) fn first_delivery(&self, id: u64) -> Option<Monotonic> {
         match self.status.get(&id) {
             Some(&Status::Waiting { since } | &Status::Recording { since }) => {
-                Some(self.barrier_at(since).1)
+                Some(self.history[since].at)
             }
             _ => None,
         }
@@ -188,8 +175,7 @@ impl AlignModel {
 
     fn take_up(&mut self, barrier: Barrier, since: usize, facts: &mut Vec<AlignFact>) {
         let id = barrier.id;
-        let any_failed = (0..self.input_count()).any(|input| self.has_failed(input));
-        if any_failed {
+        if !self.failed.is_empty() {
             facts.push(AlignFact::Refused {
                 id,
                 why: BarrierRefused::InputFailed,
@@ -259,29 +245,19 @@ impl AlignModel {
 
     /// Whether a delivery of an id that was taken up at `since` came on an input.
     fn delivered(&self, input: usize, id: u64, since: usize) -> bool {
-        self.history.iter().skip(since).any(|event| {
-            matches!(event, Event::Barrier { input: from, barrier, late: false, .. }
-                if *from == input && barrier.id == id)
-        })
+        let mut later = self.history.iter().skip(since);
+        later.any(|delivery| delivery.input == input && delivery.barrier.id == id && !delivery.late)
     }
 
     /// The highest id that came in order on an input, and the highest that was terminal too.
     fn passed(&self, input: usize) -> (Option<u64>, Option<u64>) {
-        let mut added = self.history.iter().filter_map(|event| match event {
-            Event::Add { settled } => Some(*settled),
-            _ => None,
-        });
-        let mut passed = (added.nth(input).flatten(), None);
-        for event in &self.history {
-            if let Event::Barrier {
-                input: from,
-                barrier,
-                ..
-            } = event
-                && *from == input
-                && !barrier.mode.is_unaligned()
-                && passed.0.is_none_or(|max| max < barrier.id)
-            {
+        let mut passed = (self.joined[input], None);
+        let here = self
+            .history
+            .iter()
+            .filter(|delivery| delivery.input == input);
+        for barrier in here.map(|delivery| delivery.barrier) {
+            if !barrier.mode.is_unaligned() && passed.0.is_none_or(|max| max < barrier.id) {
                 passed.0 = Some(barrier.id);
                 if barrier.terminal {
                     passed.1 = Some(barrier.id);
@@ -299,42 +275,30 @@ impl AlignModel {
         live.map(|(&id, _)| id).collect()
     }
 
-    fn has_failed(&self, input: usize) -> bool {
-        self.history.contains(&Event::Failed { input })
-    }
-
     fn paused(&self) -> BTreeSet<usize> {
-        let mut paused = BTreeSet::new();
-        for (&id, status) in &self.status {
-            if let Status::Waiting { since } = *status {
-                let inputs = (0..self.input_count()).filter(|&input| !self.is_closed(input));
-                paused.extend(inputs.filter(|&input| self.delivered(input, id, since)));
-            }
-        }
-        paused
+        let open = (0..self.input_count()).filter(|&input| !self.is_closed(input));
+        open.filter(|&input| self.waits(input)).collect()
     }
 
-    fn barrier_at(&self, since: usize) -> (Barrier, Monotonic) {
-        match self.history[since] {
-            Event::Barrier { barrier, at, .. } => (barrier, at),
-            other => panic!("an id is taken up by a barrier, not by {other:?}"),
-        }
+    fn waits(&self, input: usize) -> bool {
+        self.status.iter().any(|(&id, status)| match *status {
+            Status::Waiting { since } => self.delivered(input, id, since),
+            _ => false,
+        })
     }
 
     fn forward(&self, since: usize, mode: Option<BarrierMode>) -> AlignFact {
-        let (first, first_at) = self.barrier_at(since);
+        let Delivery {
+            barrier: first,
+            at: first_at,
+            ..
+        } = self.history[since];
         let mut barrier = first;
-        for event in &self.history[since..] {
-            if let Event::Barrier {
-                barrier: later,
-                late: false,
-                ..
-            } = event
-                && later.id == first.id
-            {
-                barrier.terminal |= later.terminal;
-            }
-        }
+        let later = self.history.iter().skip(since);
+        let counted = later.filter(|delivery| delivery.barrier.id == first.id && !delivery.late);
+        barrier.terminal = counted
+            .into_iter()
+            .any(|delivery| delivery.barrier.terminal);
         barrier.mode = mode.unwrap_or(first.mode);
         let unaligned_first = barrier.mode.is_unaligned();
         AlignFact::Forward {
