@@ -134,6 +134,9 @@ impl AlignModel {
             return None;
         }
         self.settle();
+        if self.settled == Some(u64::MAX) {
+            return None;
+        }
         self.joined.push(self.settled);
         Some(self.input_count() - 1)
     }
