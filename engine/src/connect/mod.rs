@@ -46,3 +46,6 @@ pub use split::{ListedFile, Part, Split, assigned, list_files};
 pub use stats::{ConnectorStats, Counters};
 pub use stdout::{Stdout, StdoutOptions};
 pub use writer::{BatchWriter, StartWriter, WriterSink};
+
+#[cfg(test)]
+mod tests;
