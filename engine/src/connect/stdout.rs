@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::operator::{Sink, Subtask};
 
 use super::ndjson_sink::{JsonLines, require_json};
-use super::writer::{BatchWriter, WriterSink};
+use super::writer::{AHEAD_BYTES_MAX, BatchWriter, WriterSink};
 use super::{ConnectError, ConnectorStats, SinkConnector};
 
 /// Bytes that a pipe takes at once without waiting when it says that it takes any, and as one
@@ -57,6 +57,14 @@ impl Stdout {
 impl SinkConnector for Stdout {
     fn validate(&self, schema: &SchemaRef, _parallelism: u32) -> Result<(), ConnectError> {
         require_json(schema)
+    }
+
+    fn describe(&self) -> String {
+        "stdout".to_owned()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        AHEAD_BYTES_MAX
     }
 
     fn stats(&self) -> ConnectorStats {

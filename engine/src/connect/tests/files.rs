@@ -2,15 +2,16 @@
 
 use std::fs::{self, File};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use arrow::array::Int64Array;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::super::{
     ConnectorStats, Counters, ListedFile, Split, SplitFormat, SplitInput, SplitReader, SplitSource,
     list_files,
 };
 use super::*;
+use crate::clock::Clock;
 
 /// Reads whatever its function says, on the side thread.
 struct Scripted<F>(F);
@@ -91,18 +92,19 @@ fn a_reader_is_only_a_little_ahead_and_stops_when_its_source_is_dropped() {
     let dir = tempfile::tempdir().unwrap();
     let (source, stats) = scripted(&some_file(&dir), || Ok(Some(batch(1000))));
     let mut stepped = Stepped::of(Box::new(source), &subtask(0, 1));
-    let deadline = Instant::now() + PATIENCE;
+    let clock = Clock::start();
     // Four batches wait in the ring, and the reader waits with the fifth.
     while stats.read().batches < 5 {
-        assert!(Instant::now() < deadline, "the reader does not read");
+        assert!(clock.now().0 < PATIENCE, "the reader does not read");
         std::thread::yield_now();
     }
     assert_eq!(stepped.poll().unwrap(), SourceProgress::Ready);
     assert_eq!(batches(&stepped.taken.elements).len(), 4);
     assert!(stats.read().batches <= 5 + 4);
-    let started = Instant::now();
+    let dropped_at = clock.now();
     drop(stepped);
-    assert!(started.elapsed() < Duration::from_secs(5));
+    let waited = clock.now().since(dropped_at);
+    assert!(waited < Duration::from_secs(5), "{waited:?}");
 }
 
 #[test]
@@ -111,13 +113,15 @@ fn a_reader_ahead_is_bounded_in_bytes_too() {
     let large = batch(3 << 20);
     let (source, stats) = scripted(&some_file(&dir), move || Ok(Some(large.clone())));
     let stepped = Stepped::of(Box::new(source), &subtask(0, 1));
-    let deadline = Instant::now() + PATIENCE;
+    let clock = Clock::start();
     while stats.read().batches < 2 {
-        assert!(Instant::now() < deadline, "the reader does not read");
+        assert!(clock.now().0 < PATIENCE, "the reader does not read");
         std::thread::yield_now();
     }
     // One batch of 24 MiB is queued; the second waits though there are slots.
-    std::thread::sleep(Duration::from_millis(50));
+    let bell = Bell::thread();
+    bell.arm();
+    bell.park(Some(Duration::from_millis(50)));
     assert_eq!(stats.read().batches, 2);
     drop(stepped);
 }
@@ -197,8 +201,7 @@ fn a_file_that_is_written_while_it_is_read_is_an_error() {
 fn what_is_not_a_regular_file_is_refused_without_waiting() {
     let dir = tempfile::tempdir().unwrap();
     let pipe = dir.path().join("pipe");
-    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
-    assert!(made.unwrap().success());
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     let patterns = ["pipe".to_owned()];
     let error = list_files(dir.path(), &patterns).unwrap_err().to_string();
     assert!(error.contains("pipe: is not a regular file"), "{error}");

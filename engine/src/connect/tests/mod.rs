@@ -130,11 +130,11 @@ fn run_all(connector: &dyn SourceConnector, parallelism: u32) -> Vec<Element> {
 }
 
 fn batches(elements: &[Element]) -> Vec<&RecordBatch> {
-    let batch = |element| match element {
-        &StreamElement::Data(ref batch) => Some(batch),
+    let batches = elements.iter().filter_map(|element| match element {
+        StreamElement::Data(batch) => Some(batch),
         _ => None,
-    };
-    elements.iter().filter_map(batch).collect()
+    });
+    batches.collect()
 }
 
 fn rows(elements: &[Element]) -> usize {

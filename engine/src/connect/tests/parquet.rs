@@ -29,6 +29,11 @@ fn every_row_is_read_once_at_any_parallelism() {
     for parallelism in [1, 2, 4] {
         let flights = flights_source("");
         assert_eq!(flights.parallelism_max(), Some(21));
+        let described = flights.describe();
+        assert!(
+            described.ends_with("flights.parquet, 21 row groups"),
+            "{described}"
+        );
         let elements = run_all(&*flights, parallelism);
         assert_eq!(rows(&elements), FLIGHTS_ROWS);
         assert_eq!(elements.len(), batches(&elements).len(), "no watermarks");
