@@ -13,7 +13,7 @@ use crate::error::OperatorError;
 use crate::limits::BATCH_ROWS;
 use crate::operator::{Emitter, Source, SourceProgress, Subtask};
 
-use super::rate::Pace;
+use super::rate::{Pace, describe_rows};
 use super::{ConnectError, ConnectorStats, Counters, SourceConnector};
 
 /// Options of the connector `generator`, a source.
@@ -96,6 +96,10 @@ impl Generator {
 impl SourceConnector for Generator {
     fn schema(&self) -> SchemaRef {
         self.schema.clone()
+    }
+
+    fn describe(&self) -> String {
+        describe_rows("generator", self.options.rows, self.options.rate)
     }
 
     fn stats(&self) -> ConnectorStats {
