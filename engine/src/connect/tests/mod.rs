@@ -7,6 +7,8 @@ mod ndjson;
 mod parquet;
 mod sinks;
 
+use crate::clock::Clock;
+use crate::partition::Parallelism;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -74,7 +76,7 @@ impl Stepped {
     }
 
     fn poll(&mut self) -> Result<SourceProgress, OperatorError> {
-        let mut step = StepScope::default();
+        let mut step = StepScope::new(Clock::start());
         step.processing_time = self.now;
         let mut out = Emitter::new(&mut self.taken, &mut step, 0);
         self.source.poll(&mut out)
@@ -104,7 +106,7 @@ impl Stepped {
 fn subtask(index: u32, parallelism: u32) -> Subtask {
     Subtask {
         index,
-        parallelism,
+        parallelism: Parallelism::new(parallelism).unwrap(),
         ..Subtask::single("tested")
     }
 }
