@@ -32,6 +32,7 @@ mod priority;
 mod producer;
 mod ring;
 mod shared;
+mod slots;
 mod sync;
 
 pub use bell::Bell;
