@@ -16,12 +16,13 @@ use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use ringway_shm::Bell;
 
-use crate::clock::ProcessingTime;
+use crate::clock::{Clock, ProcessingTime};
 use crate::element::{StreamElement, Watermark};
 use crate::error::OperatorError;
 use crate::operator::{
     Collector, Emitter, Progress, Sink, Source, SourceProgress, StepScope, Subtask,
 };
+use crate::partition::Parallelism;
 
 use super::{ConnectError, SinkOptions, SourceConnector, SourceOptions, checksum};
 
