@@ -115,11 +115,8 @@ fn a_reader_is_only_a_little_ahead_and_stops_when_its_source_is_dropped() {
 #[test]
 fn a_reader_ahead_is_bounded_in_bytes_too() {
     let dir = tempfile::tempdir().unwrap();
-    // One row that holds on to 24 MiB.
-    let mut times = Vec::with_capacity(3 << 20);
-    times.push(0);
-    let times = Arc::new(Int64Array::from(times));
-    let large = RecordBatch::try_from_iter([("event_time", times as _)]).unwrap();
+    // 24 MiB, which is more than half of what may be read ahead.
+    let large = batch(3 << 20);
     let (source, stats) = scripted(&some_file(&dir), move || Ok(Some(large.clone())));
     let mut stepped = Stepped::of(Box::new(source), &subtask(0, 1));
     // One batch is queued; the second waits though there are slots.
