@@ -288,7 +288,8 @@ impl ReaderThread {
             // Where the worker is gone nobody wants to know.
             let _ = sender.push(Read::Failed(error), 0);
         }
-        self.finish();
+        // Without finishing, so that no later poll takes it for the end.
+        self.sender = None;
     }
 }
 

@@ -1,6 +1,7 @@
 //! What connectors promise, with real files. Goal: each promise of `docs/CONNECTORS.md` that
 //! can be broken. Method: sources and sinks are stepped as a worker would, in virtual time.
 
+mod documented;
 mod files;
 mod made;
 mod ndjson;

@@ -1,3 +1,5 @@
+//! Parquet files as input.
+
 use std::fs::File;
 use std::sync::Arc;
 
