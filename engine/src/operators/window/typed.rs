@@ -193,7 +193,7 @@ where
         let window = self
             .frontier
             .next_complete(watermark.timestamp, &self.panes)?;
-        let mut seen = HashSet::new();
+        let mut seen = HashSet::with_hasher(FastHash::default());
         let live = self.panes.range(window.start()..=window.last());
         let keys = live
             .flat_map(|(_, pane)| pane.accumulators.iter().map(|(key, _)| key))
