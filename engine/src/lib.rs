@@ -6,6 +6,7 @@
 //! [`edge`] (the path between two subtasks), [`gate`] (several edges into one
 //! subtask), [`operator`] (what a user writes), [`task`] and [`worker`] (what runs
 //! it), [`job`] (how a job is said).
+#![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
 #![forbid(unsafe_code)]
 
 pub mod align;
@@ -13,6 +14,8 @@ pub mod batch;
 pub mod batcher;
 pub mod clock;
 pub mod column;
+pub mod connect;
+pub mod data_plane;
 pub mod edge;
 pub mod element;
 pub mod error;
@@ -24,6 +27,7 @@ pub mod operator;
 pub mod operators;
 pub mod output;
 pub mod partition;
+pub mod placement;
 pub mod task;
 pub mod watermark;
 pub mod worker;

@@ -11,6 +11,10 @@ pub const RECEIVE_CAPACITY_ELEMENTS: usize = 256;
 /// Bytes that may be in flight on one edge, whatever the number of elements.
 pub const EDGE_BYTES_MAX: usize = 64 << 20;
 
+/// Bytes in flight that every edge is given at least, however many share the job's memory:
+/// one batch of ordinary size must fit.
+pub const EDGE_BYTES_MIN: usize = 256 << 10;
+
 /// Control elements that may wait where data has no room: they are exempt from the bounds
 /// on data, not from a bound.
 pub const CONTROL_ELEMENTS_MAX: usize = 256;
@@ -18,7 +22,7 @@ pub const CONTROL_ELEMENTS_MAX: usize = 256;
 /// After this time a push or pop that cannot go on is reported once as stuck.
 pub const STUCK_AFTER: Duration = Duration::from_secs(3);
 
-/// Bytes that one step may leave in an outbox before the step ends.
+/// Bytes that one step may leave in all outboxes of a task before the step ends.
 pub const OUTBOX_BYTES_MAX: usize = 1 << 20;
 
 /// Batches that one step may leave in an outbox before the step ends.
@@ -66,5 +70,6 @@ const _: () = assert!(
     STEP_ELEMENTS_MAX <= RECEIVE_CAPACITY_ELEMENTS,
     "a step never empties more than a receive side"
 );
+const _: () = assert!(EDGE_BYTES_MIN <= EDGE_BYTES_MAX);
 const _: () = assert!(BATCH_ROWS <= BATCH_ROWS_MAX);
 const _: () = assert!(PARALLELISM_MAX <= KEY_GROUPS);

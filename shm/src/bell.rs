@@ -1,4 +1,5 @@
 //! Waking: how a party that found nothing to do sleeps without missing anything.
+#![allow(clippy::disallowed_methods, reason = "a timed park measures itself")]
 
 use std::fmt;
 use std::io;
@@ -69,7 +70,10 @@ impl Bell {
     /// Announces that the owner is about to sleep. It must look for work once
     /// more afterwards, then [`park`](Bell::park) or [`disarm`](Bell::disarm).
     pub fn arm(&self) {
-        self.core.word.store(ARMED, Ordering::Relaxed);
+        // An exchange and no plain store, so that it has a definite place among
+        // the exchanges of those who ring: a late one for an earlier sleep
+        // takes this mark and wakes, or it came before and leaves it alone.
+        self.core.word.swap(ARMED, Ordering::Relaxed);
         if !self.barrier.heavy() {
             // Nothing was ordered, so a ring may be missed: the owner must not
             // sleep. It turns into a slow poll, which is right, if wasteful.

@@ -37,11 +37,6 @@ impl Futex {
     }
 
     #[inline]
-    pub(crate) fn store(&self, value: u32, order: Ordering) {
-        self.word.store(value, order);
-    }
-
-    #[inline]
     pub(crate) fn swap(&self, value: u32, order: Ordering) -> u32 {
         self.word.swap(value, order)
     }

@@ -17,8 +17,7 @@ use crate::sync::Arc;
 /// [`PopError::Abandoned`](crate::PopError::Abandoned) to it.
 pub struct Producer<T> {
     shared: Arc<Shared<T>>,
-    /// The next position to write; published positions may lag behind it only
-    /// inside a call.
+    /// The next position to write. Between calls all below it are published.
     tail: u64,
     /// The last position of the consumer that was looked at; the true one is
     /// the same or higher.
@@ -73,11 +72,11 @@ impl<T> Producer<T> {
             return Err(PushError::Abandoned(value));
         }
         if self.tail - self.cached_head >= self.high_water && !self.raise_mark() {
-            return Err(PushError::Full(value));
+            return Err(self.reject(value));
         }
         // SAFETY: this is the producer, `tail` is not published, and the depth
         // is below the capacity, so the consumer gave this slot back.
-        unsafe { self.shared.write(self.tail, value) };
+        unsafe { self.shared.slots().write(self.tail, value) };
         self.tail += 1;
         self.shared.publish_tail(self.tail);
         Ok(())
@@ -101,27 +100,28 @@ impl<T> Producer<T> {
             return 0;
         }
         // Publishes also if the iterator panics: what it gave is in the ring.
-        let publication = Publication {
-            start: self.tail,
+        let mut publication = Publication {
+            tail: self.tail,
             producer: self,
         };
-        let producer = &mut *publication.producer;
-        let mut limit = producer.cached_head + producer.shared.capacity();
+        let slots = publication.producer.shared.slots();
+        let capacity = publication.producer.shared.capacity();
+        let mut limit = publication.producer.cached_head + capacity;
         loop {
-            if producer.tail == limit {
-                producer.cached_head = producer.shared.head();
-                limit = producer.cached_head + producer.shared.capacity();
-                if producer.tail == limit {
+            if publication.tail == limit {
+                publication.producer.cached_head = publication.producer.shared.head();
+                limit = publication.producer.cached_head + capacity;
+                if publication.tail == limit || publication.producer.is_abandoned() {
                     break;
                 }
             }
             let Some(value) = values.next() else { break };
             // SAFETY: as in `push_quiet`; `limit` keeps the depth within the
             // capacity.
-            unsafe { producer.shared.write(producer.tail, value) };
-            producer.tail += 1;
+            unsafe { slots.write(publication.tail, value) };
+            publication.tail += 1;
         }
-        (producer.tail - publication.start) as usize
+        (publication.tail - publication.producer.tail) as usize
     }
 
     /// Pushes one element beside the queue, so that the consumer may take it
@@ -213,16 +213,28 @@ impl<T> Producer<T> {
     }
 
     /// Looks where the consumer really is, and makes the mark one higher than
-    /// the true depth if it is not already. Returns false if there is no room.
+    /// the true depth if it is not already. Returns false if there is no room
+    /// that anybody would take an element from.
     #[inline(never)]
     fn raise_mark(&mut self) -> bool {
         self.cached_head = self.shared.head();
         let depth = self.tail - self.cached_head;
-        if depth >= self.shared.capacity() {
+        // A consumer that is being dropped says so before it makes room, so
+        // who waits for room is not fooled by the room of the last clearance.
+        if depth >= self.shared.capacity() || self.shared.is_consumer_gone() {
             return false;
         }
         self.high_water = self.high_water.max(depth + 1);
         true
+    }
+
+    #[cold]
+    fn reject(&self, value: T) -> PushError<T> {
+        if self.is_abandoned() {
+            PushError::Abandoned(value)
+        } else {
+            PushError::Full(value)
+        }
     }
 }
 
@@ -244,18 +256,20 @@ impl<T> fmt::Debug for Producer<T> {
     }
 }
 
-/// Publishes what was written since `start` when it goes out of scope.
+/// Publishes the slots that were written up to `tail` when it goes out of scope.
 struct Publication<'a, T> {
-    start: u64,
+    tail: u64,
     producer: &'a mut Producer<T>,
 }
 
 impl<T> Drop for Publication<'_, T> {
+    #[inline]
     fn drop(&mut self) {
         let producer = &mut *self.producer;
-        if producer.tail == self.start {
+        if self.tail == producer.tail {
             return;
         }
+        producer.tail = self.tail;
         // The mark is taken before the consumer can see the new elements, so
         // it is the depth that this publication makes.
         if producer.tail - producer.cached_head > producer.high_water {

@@ -1,1 +1,5 @@
-//! Placeholder.
+//! What the suites share: the promises of an edge as functions, seeds, measuring the process.
+
+pub mod conformance;
+pub mod seed;
+pub mod within;

@@ -64,7 +64,8 @@ pub struct Receiver<B: Payload> {
     consumer: Option<Consumer<Slot<B>>>,
     shared: Arc<Shared>,
     origin: Monotonic,
-    ended: Option<Ending>,
+    /// How the stream ended, and how many elements it had.
+    ended: Option<(Ending, u64)>,
 }
 
 /// One element on the way, with what the receiver gives back when it takes it.
@@ -183,12 +184,18 @@ impl<B: Payload> Sender<B> {
         self.origin = origin;
     }
 
-    pub(super) fn finish(mut self) {
+    pub(super) fn finish(mut self) -> Result<(), RejectReason> {
         if self.stops {
             self.shared.ending.get_or_init(|| Ending::Stopped);
         }
+        let is_closed = self.is_closed();
         if let Some(producer) = self.producer.take() {
             producer.finish();
+        }
+        if is_closed {
+            Err(self.closing())
+        } else {
+            Ok(())
         }
     }
 
@@ -339,7 +346,11 @@ impl<B: Payload> Receiver<B> {
     }
 
     pub(super) fn position(&self) -> u64 {
-        self.consumer.as_ref().map_or(u64::MAX, Consumer::position)
+        match (&self.consumer, &self.ended) {
+            (Some(consumer), _) => consumer.position(),
+            (None, Some((_, elements))) => *elements,
+            (None, None) => unreachable!("the ring goes only when the ending is known"),
+        }
     }
 
     pub(super) fn origin(&self) -> Monotonic {
@@ -379,17 +390,17 @@ impl<B: Payload> Receiver<B> {
                 Ending::Failed(Failure::peer_lost(self.shared.options.name.clone()))
             }),
         };
-        self.ended = Some(ending);
+        self.ended = Some((ending, self.position()));
         self.consumer = None;
         self.ended()
     }
 
     fn ended(&self) -> Popped<B> {
-        Popped::Ended(
-            self.ended
-                .clone()
-                .expect("the ring goes only when the ending is known"),
-        )
+        let (ending, _) = self
+            .ended
+            .as_ref()
+            .expect("the ring goes only when the ending is known");
+        Popped::Ended(ending.clone())
     }
 }
 
@@ -493,7 +504,7 @@ mod tests {
             );
             ending
         };
-        assert_eq!(ending_of(super::super::Sender::finish), Ending::End);
+        assert_eq!(ending_of(|sender| sender.finish().unwrap()), Ending::End);
         assert_eq!(ending_of(super::super::Sender::cancel), Ending::Cancelled);
         assert_eq!(ending_of(drop), Ending::Failed(Failure::peer_lost("e")));
         assert_eq!(
@@ -507,7 +518,7 @@ mod tests {
         let (mut sender, mut receiver) = edge(EdgeOptions::named("e"));
         let stop = StreamElement::Drain(Drain::stop(0));
         sender.try_push(stop.clone()).unwrap();
-        sender.finish();
+        sender.finish().unwrap();
         assert_eq!(receiver.try_pop(), Popped::Element(stop));
         assert_eq!(receiver.try_pop(), Popped::Ended(Ending::Stopped));
     }

@@ -128,8 +128,13 @@ impl<B: Payload> Sender<B> {
 
     /// Ends the stream: the receiver takes what is queued, then learns that the stream ended
     /// (or was stopped, if the last element is a drain marker with target parallelism 0).
-    pub fn finish(self) {
-        each!(self, edge => edge.finish());
+    ///
+    /// # Errors
+    /// The receiver went before it could learn of the end. [`RejectReason::Closed`]: it wanted
+    /// no more, nothing is wrong. [`RejectReason::Failed`]: report the failure; what was
+    /// accepted may not have been processed. A receiver that goes later is not seen here.
+    pub fn finish(self) -> Result<(), RejectReason> {
+        each!(self, edge => edge.finish())
     }
 
     /// Cancels the stream: no end. The receiver takes what is queued, then learns of it.
@@ -221,7 +226,7 @@ impl<B: Payload> Receiver<B> {
     }
 
     /// The position of the next element that [`Receiver::try_pop`] returns: elements taken so
-    /// far.
+    /// far. It stays what it is when the stream has ended.
     pub fn position(&self) -> u64 {
         each!(self, edge => edge.position())
     }
@@ -286,3 +291,5 @@ impl<B> fmt::Display for Rejected<B> {
         fmt::Display::fmt(&self.reason, f)
     }
 }
+
+impl<B> std::error::Error for Rejected<B> {}

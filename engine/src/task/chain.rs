@@ -259,7 +259,14 @@ impl<B: Payload> Chain<B> {
         } else {
             TaskOutcome::Ended
         };
-        self.close(&Closing::Finish, outcome)
+        let step = self.close(&Closing::Finish, outcome);
+        match self.step.take_error() {
+            Some((position, error)) => Step {
+                state: TaskState::Finished(TaskOutcome::Failed(self.blame(position, error))),
+                ..step
+            },
+            None => step,
+        }
     }
 
     fn close(&mut self, closing: &Closing, outcome: TaskOutcome) -> Step {
@@ -274,7 +281,11 @@ impl<B: Payload> Chain<B> {
         if self.phase != Phase::Closed {
             self.phase = Phase::Closed;
             self.stage.close(closing, &mut self.step);
-            self.sides.iter_mut().for_each(|side| side.close(closing));
+            for side in &mut self.sides {
+                if let Err(error) = side.close(closing) {
+                    self.step.fail(0, error.into());
+                }
+            }
         }
     }
 

@@ -99,14 +99,15 @@ impl<B: Payload> Stage<B> for OutputStage<B> {
         self.check(result, step)
     }
 
-    fn close(&mut self, closing: &Closing, _step: &mut StepScope) {
+    fn close(&mut self, closing: &Closing, step: &mut StepScope) {
         match closing {
             Closing::Finish => {
                 debug_assert!(
                     self.ended || self.output.last_stops(),
                     "a stream ends or is stopped"
                 );
-                self.output.finish();
+                let finished = self.output.finish();
+                self.check(finished, step);
             }
             Closing::Cancel => self.output.cancel(),
             Closing::Fail(reason) => self.output.fail(reason),

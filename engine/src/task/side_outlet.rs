@@ -20,7 +20,10 @@ pub trait SideOutlet: Send {
     fn flush(&mut self, step: &mut StepScope) -> Result<bool, OutputError>;
 
     /// Closes the edges.
-    fn close(&mut self, closing: &Closing);
+    ///
+    /// # Errors
+    /// When a receiver failed before it could learn of the end.
+    fn close(&mut self, closing: &Closing) -> Result<(), OutputError>;
 
     /// Adds what the edges have to report.
     fn report(&self, report: &mut TaskReport);
@@ -59,15 +62,16 @@ impl<S: Payload> SideOutlet for TypedSideOutlet<S> {
         output.flush(step.clock.now())
     }
 
-    fn close(&mut self, closing: &Closing) {
+    fn close(&mut self, closing: &Closing) -> Result<(), OutputError> {
         let Some(output) = self.output.as_mut() else {
-            return;
+            return Ok(());
         };
         match closing {
-            Closing::Finish => output.finish(),
+            Closing::Finish => return output.finish(),
             Closing::Cancel => output.cancel(),
             Closing::Fail(reason) => output.fail(reason),
         }
+        Ok(())
     }
 
     fn report(&self, report: &mut TaskReport) {

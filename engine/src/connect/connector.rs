@@ -1,0 +1,116 @@
+//! What a plan knows of a source or a sink before it runs.
+
+use std::path::PathBuf;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use serde::Deserialize;
+
+use crate::operator::{Sink, Source, Subtask};
+
+use super::{ConnectError, ConnectorStats, ListedFile};
+
+/// A source of a plan. Making one reads what is needed to know its schema and its splits;
+/// nothing is run.
+pub trait SourceConnector: Send + Sync {
+    /// The schema of every batch that it emits: column 0 is `event_time`.
+    fn schema(&self) -> SchemaRef;
+
+    /// How many subtasks have anything to read; none where any number has. Further subtasks
+    /// end at once.
+    fn parallelism_max(&self) -> Option<usize> {
+        None
+    }
+
+    /// What it reads, in one line for people: the connector, and files or numbers.
+    fn describe(&self) -> String;
+
+    /// Bytes that each subtask may hold beside the worker, one batch more not counted.
+    fn memory_bytes(&self) -> usize {
+        0
+    }
+
+    /// What its subtasks have read so far, together.
+    fn stats(&self) -> ConnectorStats;
+
+    /// The source that subtask `subtask` runs. All subtasks together read every row once.
+    fn build(&self, subtask: &Subtask) -> Box<dyn Source<RecordBatch>>;
+}
+
+/// A sink of a plan. Making one checks what can be checked before anything runs.
+pub trait SinkConnector: Send + Sync {
+    /// Makes sure that batches of `schema` can be written by `parallelism` subtasks.
+    ///
+    /// # Errors
+    /// When they cannot; the error names the option or the file.
+    fn validate(&self, _schema: &SchemaRef, _parallelism: u32) -> Result<(), ConnectError> {
+        Ok(())
+    }
+
+    /// Where it writes to, in one line for people: the connector, and the file if there is one.
+    fn describe(&self) -> String;
+
+    /// Bytes that each subtask may hold beside the worker, one batch more not counted.
+    fn memory_bytes(&self) -> usize {
+        0
+    }
+
+    /// What its subtasks have written so far, together.
+    fn stats(&self) -> ConnectorStats;
+
+    /// The sink that subtask `subtask` runs, for batches of `schema`.
+    fn build(&self, subtask: &Subtask, schema: &SchemaRef) -> Box<dyn Sink<RecordBatch>>;
+}
+
+/// The paths of a file source: one, or a list.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged, expecting = "expected a path, or a list of paths")]
+pub enum Paths {
+    /// One path or pattern.
+    One(String),
+    /// Several.
+    Several(Vec<String>),
+}
+
+impl Paths {
+    /// The paths, in their order.
+    pub fn as_slice(&self) -> &[String] {
+        match self {
+            Self::One(path) => std::slice::from_ref(path),
+            Self::Several(paths) => paths,
+        }
+    }
+}
+
+impl From<&str> for Paths {
+    fn from(path: &str) -> Self {
+        Self::One(path.to_owned())
+    }
+}
+
+/// Files for people: one by its name, several by the first and their number.
+pub(super) fn describe_files(connector: &str, files: &[ListedFile]) -> String {
+    match files {
+        [] => format!("{connector}: no file"),
+        [only] => format!("{connector}: {}", only.path.display()),
+        [first, rest @ ..] => {
+            let (first, more) = (first.path.display(), rest.len());
+            format!("{connector}: {first} and {more} more files")
+        }
+    }
+}
+
+/// The path that subtask `subtask` of a file sink writes: the path itself where there is one
+/// subtask, and `name-<index>.ext` where there are several.
+pub fn path_of_subtask(path: &std::path::Path, subtask: &Subtask) -> PathBuf {
+    if subtask.parallelism.subtasks() == 1 {
+        return path.to_owned();
+    }
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{}", subtask.index));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}

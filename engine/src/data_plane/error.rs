@@ -1,0 +1,73 @@
+//! Why an edge was not opened.
+
+use super::OffReason;
+
+/// Why an endpoint was not registered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ListenError {
+    /// Another listener of this registry has this name: drop it first, or choose another port.
+    #[error("cannot listen at {endpoint}: another listener of this process has that name")]
+    InUse {
+        /// The host and port that both want.
+        endpoint: String,
+    },
+    /// Port 0 was asked for and every number is taken: give listeners up, or name the port.
+    #[error("cannot listen: all {ports} port numbers that port 0 chooses from are in use")]
+    NoFreePort {
+        /// How many there are.
+        ports: usize,
+    },
+}
+
+/// Why a sender did not get its edge.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectError {
+    /// Nothing of this process listens there: listen first, or correct host and port.
+    #[error(
+        "cannot connect to {endpoint}: nothing listens there in this process, and no transport \
+         to other processes is available in this build"
+    )]
+    NotListening {
+        /// The host and port that were asked for.
+        endpoint: String,
+    },
+    /// The local transport is off: switch it on where it was switched off.
+    #[error(
+        "cannot connect to {endpoint}: the local transport is switched off {by}, and no other \
+         transport is available in this build"
+    )]
+    LocalDisabled {
+        /// The host and port that were asked for.
+        endpoint: String,
+        /// Who switched it off.
+        by: OffReason,
+    },
+    /// The two ends speak of different payloads: make them the same type.
+    #[error("cannot connect to {endpoint}: it takes {expected}, the sender sends {sent}")]
+    PayloadMismatch {
+        /// The host and port that were asked for.
+        endpoint: String,
+        /// The payload type of the listener.
+        expected: &'static str,
+        /// The payload type of the sender.
+        sent: &'static str,
+    },
+    /// The endpoint has had its sender; there is one in its life. Listen at one endpoint for
+    /// each sender.
+    #[error("cannot connect to {endpoint}: it already has its one sender")]
+    AlreadyConnected {
+        /// The host and port that were asked for.
+        endpoint: String,
+    },
+}
+
+/// Why a listener gave no receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AcceptError {
+    /// No sender connected in that time: wait on, or give up.
+    #[error("no sender connected in time")]
+    TimedOut,
+    /// The one receiver was taken before; no other comes.
+    #[error("the receiver of this endpoint was already taken")]
+    AlreadyTaken,
+}

@@ -1,0 +1,121 @@
+//! What is in flight is bounded, in elements and in bytes.
+
+use ringway::batch::{Payload, Row, Rows};
+use ringway::edge::{EdgeOptions, RejectReason};
+use ringway::element::StreamElement;
+use ringway::limits::CONTROL_ELEMENTS_MAX;
+
+use super::EdgeSubject;
+use super::elements::{Numbers, next, number, push, rejected, room_for, watermark};
+
+/// Back-pressure is not for ever.
+pub fn a_full_edge_takes_data_again_after_a_pop<S: EdgeSubject>(subject: &S) {
+    let (mut sender, mut receiver) = subject.open::<Numbers>(room_for(2));
+    push(&mut sender, number(1));
+    push(&mut sender, number(2));
+    assert_eq!(sender.len(), 2);
+    assert_eq!(rejected(&mut sender, number(3)).0, RejectReason::Full);
+    assert_eq!(next(&mut receiver), number(1));
+    push(&mut sender, number(3));
+    assert_eq!(next(&mut receiver), number(2));
+    assert_eq!(next(&mut receiver), number(3));
+    assert!(sender.is_empty() && receiver.is_empty());
+}
+
+/// Also where it is no power of two, and after the positions have gone round.
+pub fn the_capacity_is_exact<S: EdgeSubject>(subject: &S) {
+    for capacity in [1, 2, 3, 7, 255, 1_000] {
+        let (mut sender, mut receiver) = subject.open::<Numbers>(room_for(capacity));
+        for round in 0..3 {
+            for value in 0..capacity {
+                push(&mut sender, number(value as i64));
+            }
+            let (reason, _) = rejected(&mut sender, number(-1));
+            assert_eq!(reason, RejectReason::Full, "capacity {capacity}, {round}");
+            for value in 0..capacity {
+                assert_eq!(next(&mut receiver), number(value as i64));
+            }
+        }
+    }
+}
+
+/// However much room there is in elements.
+pub fn the_bytes_in_flight_are_bounded<S: EdgeSubject>(subject: &S) {
+    let batch = Rows::from(vec![Row::at(1, 1_i64); 10]);
+    let options = EdgeOptions::named("edge").bytes(3 * batch.bytes() + batch.bytes() / 2);
+    let (mut sender, mut receiver) = subject.open(options);
+    let batch = StreamElement::Data(batch);
+    for _ in 0..3 {
+        push(&mut sender, batch.clone());
+    }
+    for _ in 0..100 {
+        let (reason, element) = rejected(&mut sender, batch.clone());
+        assert_eq!((reason, &element), (RejectReason::Full, &batch));
+        assert_eq!(next(&mut receiver), batch);
+        push(&mut sender, element);
+    }
+    push(&mut sender, watermark(1));
+}
+
+/// A batch that no room would ever suffice for would otherwise wait for ever.
+pub fn a_batch_above_the_byte_bound_passes_alone<S: EdgeSubject>(subject: &S) {
+    let (mut sender, mut receiver) = subject.open::<Numbers>(EdgeOptions::named("edge").bytes(100));
+    let large: StreamElement<Numbers> = StreamElement::Data((0..1_000).map(Row::untimed).collect());
+    push(&mut sender, number(1));
+    assert_eq!(rejected(&mut sender, large.clone()).0, RejectReason::Full);
+    assert_eq!(next(&mut receiver), number(1));
+    push(&mut sender, large.clone());
+    assert_eq!(rejected(&mut sender, number(2)).0, RejectReason::Full);
+    assert_eq!(next(&mut receiver), large);
+    push(&mut sender, number(2));
+}
+
+/// A batch of nothing takes a place all the same.
+pub fn batches_without_bytes_are_bounded_as_elements<S: EdgeSubject>(subject: &S) {
+    let (mut sender, mut receiver) = subject.open::<Numbers>(room_for(3).bytes(1));
+    let empty = || StreamElement::Data(Rows::new());
+    for _ in 0..3 {
+        push(&mut sender, empty());
+    }
+    assert_eq!(rejected(&mut sender, empty()).0, RejectReason::Full);
+    for _ in 0..3 {
+        assert_eq!(next(&mut receiver), empty());
+    }
+}
+
+/// A barrier or watermark is not held up by the data of others.
+pub fn control_elements_do_not_wait_for_room_of_data<S: EdgeSubject>(subject: &S) {
+    let full_of_elements = room_for(1);
+    let full_of_bytes = EdgeOptions::named("edge").bytes(1);
+    for options in [full_of_elements, full_of_bytes] {
+        let (mut sender, mut receiver) = subject.open::<Numbers>(options);
+        push(&mut sender, number(1));
+        assert_eq!(rejected(&mut sender, number(2)).0, RejectReason::Full);
+        for time in 0..CONTROL_ELEMENTS_MAX as i64 {
+            push(&mut sender, watermark(time));
+        }
+        assert_eq!(next(&mut receiver), number(1));
+        for time in 0..CONTROL_ELEMENTS_MAX as i64 {
+            assert_eq!(next(&mut receiver), watermark(time));
+        }
+    }
+}
+
+/// Exempt from the bound on data, not from a bound.
+pub fn control_elements_are_bounded_too<S: EdgeSubject>(subject: &S) {
+    let (mut sender, mut receiver) = subject.open::<Numbers>(room_for(2));
+    push(&mut sender, number(1));
+    push(&mut sender, number(2));
+    for time in 0..CONTROL_ELEMENTS_MAX as i64 {
+        push(&mut sender, watermark(time));
+    }
+    let (reason, element) = rejected(&mut sender, watermark(-1));
+    assert_eq!((reason, element), (RejectReason::Full, watermark(-1)));
+    assert_eq!(next(&mut receiver), number(1));
+    push(&mut sender, watermark(-1));
+    assert_eq!(
+        rejected(&mut sender, number(3)).0,
+        RejectReason::Full,
+        "what waits beyond the capacity keeps data out"
+    );
+}

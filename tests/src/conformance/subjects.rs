@@ -1,0 +1,50 @@
+//! The edges that are held to the promises.
+
+use ringway::batch::Payload;
+use ringway::data_plane::{ConnectOptions, DataPlane, ListenOptions};
+use ringway::edge::{EdgeOptions, Receiver, Sender, local};
+use ringway_shm::Bell;
+
+use super::EdgeSubject;
+
+/// A local edge, opened directly.
+pub struct LocalEdge;
+
+/// A local edge, opened by listening and connecting.
+pub struct RegisteredEdge;
+
+impl EdgeSubject for LocalEdge {
+    fn name(&self) -> &'static str {
+        "local edge"
+    }
+
+    fn open_with<B: Payload>(
+        &self,
+        options: EdgeOptions,
+        sender_bell: Bell,
+        receiver_bell: Bell,
+    ) -> (Sender<B>, Receiver<B>) {
+        local::open(options, sender_bell, receiver_bell)
+    }
+}
+
+impl EdgeSubject for RegisteredEdge {
+    fn name(&self) -> &'static str {
+        "local edge from the registry"
+    }
+
+    fn open_with<B: Payload>(
+        &self,
+        options: EdgeOptions,
+        sender_bell: Bell,
+        receiver_bell: Bell,
+    ) -> (Sender<B>, Receiver<B>) {
+        let plane = DataPlane::new();
+        let options = ListenOptions::new("0.0.0.0", 0).edge(options);
+        let listener = plane.listen(options, receiver_bell).expect("a free port");
+        let port = listener.port();
+        let sender = plane.connect("localhost", port, sender_bell, ConnectOptions::default());
+        let sender = sender.expect("it listens");
+        (sender, listener.accept().expect("a sender connected"))
+    }
+}

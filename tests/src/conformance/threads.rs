@@ -1,0 +1,205 @@
+//! Both halves on threads of their own.
+
+use std::sync::Arc;
+use std::thread;
+
+use ringway::edge::{EdgeOptions, Ending, Popped, Receiver, RejectReason, Sender};
+use ringway::element::StreamElement;
+
+use super::EdgeSubject;
+use super::elements::{Counted, Numbers, counted, number, room_for, value_of, watermark};
+use crate::seed::Seeded;
+use crate::within::{LONG, join_within};
+
+/// Sends `0..count`, one row an element and a watermark after each tenth.
+fn send_all(mut sender: Sender<Numbers>, count: i64) {
+    for value in 0..count {
+        sender.push(number(value)).unwrap();
+        if value % 10 == 9 {
+            sender.push(watermark(value)).unwrap();
+        }
+    }
+    sender.finish().unwrap();
+}
+
+/// Takes what [`send_all`] sends and returns how many rows that were.
+fn take_all(mut take: impl FnMut() -> Popped<Numbers>) -> i64 {
+    let mut expected = 0;
+    let mut time = -1;
+    loop {
+        match take() {
+            Popped::Element(StreamElement::Watermark(watermark)) => {
+                assert_eq!(watermark.timestamp, expected - 1);
+                time = watermark.timestamp;
+            }
+            Popped::Element(element) => {
+                assert_eq!(value_of(element), expected);
+                expected += 1;
+                assert!(
+                    expected <= time + 11,
+                    "a watermark is missing before {expected}"
+                );
+            }
+            Popped::Empty => thread::yield_now(),
+            Popped::Ended(ending) => {
+                assert_eq!(ending, Ending::End);
+                return expected;
+            }
+        }
+    }
+}
+
+fn passes<S: EdgeSubject>(subject: &S, options: EdgeOptions, count: i64) {
+    let (sender, mut receiver) = subject.open::<Numbers>(options);
+    let sending = thread::spawn(move || send_all(sender, count));
+    let taking = thread::spawn(move || take_all(|| receiver.pop()));
+    let taken = join_within(LONG, "everything is taken", taking);
+    assert_eq!(taken, count);
+    join_within(LONG, "everything is sent", sending);
+}
+
+/// None is missing, repeated or out of order, and the watermarks stay between.
+pub fn a_hundred_thousand_elements_arrive_once_and_in_order<S: EdgeSubject>(subject: &S) {
+    passes(subject, EdgeOptions::named("edge"), 100_000);
+}
+
+/// One or a few elements, or bytes for one: every push waits.
+pub fn a_narrow_edge_loses_nothing<S: EdgeSubject>(subject: &S) {
+    for options in [
+        room_for(1),
+        room_for(3),
+        EdgeOptions::named("edge").bytes(1),
+    ] {
+        passes(subject, options, 3_000);
+    }
+}
+
+/// The same without sleep on either side.
+pub fn spinning_halves_agree_with_waiting_ones<S: EdgeSubject>(subject: &S) {
+    let (mut sender, mut receiver) = subject.open::<Numbers>(room_for(16));
+    let count = 20_000;
+    let taking = thread::spawn(move || take_all(|| receiver.try_pop()));
+    let mut push = |mut element| {
+        while let Err(rejected) = sender.try_push(element) {
+            assert_eq!(rejected.reason, RejectReason::Full);
+            element = rejected.element;
+            thread::yield_now();
+        }
+    };
+    for value in 0..count {
+        push(number(value));
+        if value % 10 == 9 {
+            push(watermark(value));
+        }
+    }
+    sender.finish().unwrap();
+    assert_eq!(join_within(LONG, "everything is taken", taking), count);
+}
+
+/// Popped are the first of those accepted; the others are dropped or given back.
+pub fn a_close_that_races_with_pushes_accounts_for_every_element<S: EdgeSubject>(subject: &S) {
+    let mut random = Seeded::new();
+    for _ in 0..50 {
+        let alive = Arc::new(());
+        let (mut sender, mut receiver) = subject.open::<Counted>(room_for(4));
+        let batches: Vec<_> = (0..1_000).map(|_| counted(&alive)).collect();
+        let pushing = thread::spawn(move || {
+            let mut accepted = 0;
+            for batch in batches {
+                match sender.push(batch) {
+                    Ok(()) => accepted += 1,
+                    Err(rejected) => {
+                        assert_eq!(rejected.reason, RejectReason::Closed);
+                        assert!(rejected.element.is_data());
+                    }
+                }
+            }
+            accepted
+        });
+        let wanted = random.below(1_000) as usize;
+        for _ in 0..wanted {
+            assert!(matches!(
+                receiver.pop(),
+                Popped::Element(StreamElement::Data(_))
+            ));
+        }
+        receiver.close();
+        let accepted = join_within(LONG, "the pushes return", pushing);
+        assert!(
+            wanted <= accepted,
+            "{wanted} were popped, {accepted} accepted"
+        );
+        assert_eq!(Arc::strong_count(&alive), 1, "an element leaked");
+    }
+}
+
+/// How a half goes in a round.
+#[derive(Clone, Copy, Debug)]
+struct Going {
+    after: u64,
+    way: u64,
+}
+
+/// Whatever order the two go in, every element is dropped once, and an end is told only if
+/// everything was taken.
+pub fn halves_that_go_at_random_moments_leak_nothing<S: EdgeSubject>(subject: &S) {
+    let mut random = Seeded::new();
+    for _ in 0..500 {
+        let alive = Arc::new(());
+        let capacity = 1 + random.below(8) as usize;
+        let (sender, receiver) = subject.open::<Counted>(room_for(capacity));
+        let mut going = || Going {
+            after: random.below(40),
+            way: random.below(4),
+        };
+        let (first, second) = (going(), going());
+        let batches: Vec<_> = (0..first.after).map(|_| counted(&alive)).collect();
+        let sending = thread::spawn(move || send_and_go(sender, batches, first));
+        let taken = take_and_go(receiver, second);
+        let accepted = join_within(LONG, "the sender goes", sending);
+        if let Some((taken, ending)) = taken {
+            assert_eq!(taken, accepted, "{first:?} {second:?}");
+            assert_eq!(ending == Ending::End, first.way == 0, "{first:?} {ending}");
+        }
+        assert_eq!(Arc::strong_count(&alive), 1, "{first:?} {second:?} leaked");
+    }
+}
+
+fn send_and_go(
+    mut sender: Sender<Counted>,
+    batches: Vec<StreamElement<Counted>>,
+    going: Going,
+) -> u64 {
+    let mut accepted = 0;
+    for batch in batches {
+        match sender.push(batch) {
+            Ok(()) => accepted += 1,
+            Err(rejected) => assert_ne!(rejected.reason, RejectReason::Full),
+        }
+    }
+    match going.way {
+        // The receiver may have gone before, which other promises are about.
+        0 => drop(sender.finish()),
+        1 => sender.cancel(),
+        2 => sender.fail("why"),
+        _ => drop(sender),
+    }
+    accepted
+}
+
+/// How many were taken and the ending, if the receiver saw one before it went.
+fn take_and_go(mut receiver: Receiver<Counted>, going: Going) -> Option<(u64, Ending)> {
+    for taken in 0..going.after {
+        match receiver.pop() {
+            Popped::Element(_) => {}
+            Popped::Empty => panic!("the waiting form has no lull"),
+            Popped::Ended(ending) => return Some((taken, ending)),
+        }
+    }
+    match going.way {
+        0 => receiver.close(),
+        1 => receiver.fail("why"),
+        _ => drop(receiver),
+    }
+    None
+}

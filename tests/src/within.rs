@@ -1,0 +1,43 @@
+//! Waiting that fails instead of hanging.
+
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Long enough that only something lost takes so long, on a busy machine too.
+pub const LONG: Duration = Duration::from_secs(30);
+
+/// Runs `work` on a thread of its own and returns what it returns.
+///
+/// # Panics
+/// If it panics, or takes longer than `limit`; `what` is named then.
+pub fn within<T: Send + 'static>(
+    limit: Duration,
+    what: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    join_within(limit, what, thread::spawn(work))
+}
+
+/// Joins a thread and returns what it returned.
+///
+/// # Panics
+/// If it panicked, or takes longer than `limit`; `what` is named then.
+pub fn join_within<T>(limit: Duration, what: &str, thread: JoinHandle<T>) -> T {
+    until(limit, what, || thread.is_finished());
+    match thread.join() {
+        Ok(value) => value,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+/// Waits until `is_so`.
+///
+/// # Panics
+/// If that takes longer than `limit`; `what` is named then.
+pub fn until(limit: Duration, what: &str, is_so: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < limit, "{what}: not within {limit:?}");
+        thread::sleep(Duration::from_micros(200));
+    }
+}
