@@ -7,8 +7,6 @@ mod ndjson;
 mod parquet;
 mod sinks;
 
-use crate::clock::Clock;
-use crate::partition::Parallelism;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
