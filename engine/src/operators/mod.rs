@@ -14,6 +14,8 @@ pub mod columnar;
 mod error;
 pub mod rows;
 mod schema;
+pub mod state;
+mod watermarks;
 pub mod window;
 
 pub use aggregate::{AggregateKind, AggregateSpec};

@@ -3,15 +3,19 @@
 //! Columns are named by position, so that duplicate names do no harm. Batches that pass
 //! through keep their schema with its metadata, and a batch without columns keeps its rows.
 
+mod aggregate;
 mod filter;
 mod function;
 mod project;
 mod split;
+mod watermarks;
 
+pub use aggregate::{Aggregate, EmitResults};
 pub use filter::Filter;
 pub use function::{BatchFunction, BatchPredicate};
 pub use project::Project;
 pub use split::Split;
+pub use watermarks::AssignWatermarks;
 
 #[cfg(test)]
 pub(crate) mod samples;

@@ -4,12 +4,16 @@ mod filter;
 mod flat_map;
 mod inspect;
 mod map;
+mod process;
 mod reduce;
 mod split;
+mod timestamps;
 
 pub use filter::Filter;
 pub use flat_map::FlatMap;
 pub use inspect::Inspect;
 pub use map::Map;
+pub use process::{KeyedProcess, Process, ProcessScope, Timer};
 pub use reduce::KeyedReduce;
 pub use split::Split;
+pub use timestamps::AssignTimestamps;
