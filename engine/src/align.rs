@@ -23,9 +23,9 @@ mod dead;
 mod fact;
 mod input;
 mod pending;
+mod progress;
 
 use std::collections::BTreeMap;
-use std::ops::RangeBounds;
 
 use crate::clock::Monotonic;
 use crate::element::{Barrier, BarrierMode};
@@ -77,6 +77,9 @@ impl Alignment {
     /// A barrier on a closed input, a duplicate, and a delivery of a dead id are
     /// [`AlignFact::Late`]. They still prove that lower ids don't follow.
     ///
+    /// A barrier that overtook elements of its input must not wait in line with them: where
+    /// its id may be waiting as aligned, call [`Alignment::escalate`] first.
+    ///
     /// # Panics
     ///
     /// Panics where there is no such input.
@@ -126,8 +129,9 @@ impl Alignment {
         let mut facts = Vec::new();
         if self.close(input, InputState::Failed) {
             self.failed = true;
-            while let Some((id, pending)) = self.pending.pop_first() {
-                self.drop_pending(id, &pending, AlignFact::Aborted { id }, &mut facts);
+            let ids: Vec<u64> = self.pending.keys().copied().collect();
+            for id in ids {
+                self.bury(id, AlignFact::Aborted { id }, &mut facts);
             }
         }
         self.assert_invariants();
@@ -138,9 +142,10 @@ impl Alignment {
     /// that still come are late. An id that is not known yet is remembered as dead.
     pub fn abort(&mut self, id: u64) -> Vec<AlignFact> {
         let mut facts = Vec::new();
-        match self.pending.remove(&id) {
-            Some(pending) => self.drop_pending(id, &pending, AlignFact::Aborted { id }, &mut facts),
-            None => self.dead.insert(id),
+        if self.pending.contains_key(&id) {
+            self.bury(id, AlignFact::Aborted { id }, &mut facts);
+        } else {
+            self.dead.insert(id);
         }
         self.assert_invariants();
         facts
@@ -169,13 +174,18 @@ impl Alignment {
     /// # Errors
     ///
     /// [`AddRefused::Pending`] while a barrier is pending: try again after it went on or was
-    /// aborted. [`AddRefused::TooMany`] at [`GATE_INPUTS_MAX`] inputs.
+    /// aborted. [`AddRefused::Terminated`] after the terminal barrier, and
+    /// [`AddRefused::TooMany`] at [`GATE_INPUTS_MAX`] inputs: the input has to go elsewhere.
     pub fn add_input(&mut self) -> Result<usize, AddRefused> {
         if let Some(&id) = self.pending.keys().next() {
             return Err(AddRefused::Pending { id });
         }
         if self.inputs.len() >= GATE_INPUTS_MAX {
             return Err(AddRefused::TooMany);
+        }
+        self.settle();
+        if self.dead.settled() == Some(u64::MAX) {
+            return Err(AddRefused::Terminated);
         }
         self.inputs.push(Input::new(self.dead.settled()));
         self.open_count += 1;
@@ -242,160 +252,6 @@ impl Alignment {
             .iter()
             .filter(|(_, pending)| !pending.forwarded)
             .map(|(&id, pending)| (id, pending.first_at))
-    }
-
-    /// Whether a delivery can change nothing any more: its input is closed, the id is dead,
-    /// or the input delivered or passed it over before.
-    fn is_late(&self, input: usize, id: u64) -> bool {
-        let from = &self.inputs[input];
-        if !from.is_open() {
-            return true;
-        }
-        match self.pending.get(&id) {
-            Some(pending) => pending.arrivals[input] != Arrival::Missing,
-            None => from.in_order_max.is_some_and(|max| id <= max) || self.dead.contains(id),
-        }
-    }
-
-    /// Draws the conclusion from a barrier that came in order: lower ids that have not come
-    /// on this input never come.
-    fn pass_over_lower_ids(&mut self, input: usize, barrier: Barrier, facts: &mut Vec<AlignFact>) {
-        self.inputs[input].came_in_order(barrier);
-        for id in self.pending_without(input, ..barrier.id) {
-            if barrier.terminal {
-                self.arrive(id, input, Arrival::Ended, facts);
-            } else if let Some(pending) = self.pending.remove(&id) {
-                self.drop_pending(id, &pending, AlignFact::Superseded { id }, facts);
-            }
-        }
-    }
-
-    /// Why an id that is delivered for the first time can't be taken up, if it can't.
-    fn refusal(&self, id: u64) -> Option<AlignFact> {
-        let refused = |why| Some(AlignFact::Refused { id, why });
-        if self.pending.contains_key(&id) {
-            None
-        } else if self.failed {
-            refused(BarrierRefused::InputFailed)
-        } else if self.dead.may_have_forgotten(id) {
-            refused(BarrierRefused::Forgotten)
-        } else if self.inputs.iter().any(|input| input.never_brings(id)) {
-            Some(AlignFact::Superseded { id })
-        } else if self.pending.len() >= PENDING_BARRIERS_MAX {
-            refused(BarrierRefused::TooManyPending)
-        } else {
-            None
-        }
-    }
-
-    /// Takes up a delivery that counts.
-    fn deliver(
-        &mut self,
-        input: usize,
-        barrier: Barrier,
-        now: Monotonic,
-        facts: &mut Vec<AlignFact>,
-    ) {
-        let inputs = &self.inputs;
-        let pending = self.pending.entry(barrier.id).or_insert_with(|| {
-            let arrivals = inputs.iter().map(|input| input.arrival_for(barrier.id));
-            Pending::new(barrier, now, arrivals.collect())
-        });
-        pending.barrier.terminal |= barrier.terminal;
-        if pending.barrier.mode.is_unaligned() && !pending.forwarded {
-            pending.forwarded = true;
-            facts.push(pending.forward(true));
-        }
-        if !pending.forwarded {
-            self.hold(input);
-        }
-        self.arrive(barrier.id, input, Arrival::Delivered, facts);
-    }
-
-    /// Notes that an input arrived for a pending id, and completes the id where it was the
-    /// last one.
-    fn arrive(&mut self, id: u64, input: usize, arrival: Arrival, facts: &mut Vec<AlignFact>) {
-        let Some(pending) = self.pending.get_mut(&id) else {
-            return;
-        };
-        pending.set_arrived(input, arrival);
-        if pending.missing_count > 0 {
-            return;
-        }
-        if let Some(pending) = self.pending.remove(&id) {
-            let fact = if pending.forwarded {
-                AlignFact::RecordingsClosed { id }
-            } else {
-                pending.forward(false)
-            };
-            self.drop_pending(id, &pending, fact, facts);
-        }
-        self.settle();
-    }
-
-    /// Buries an id that was taken out of the pending ones: says so, then releases its inputs.
-    fn drop_pending(
-        &mut self,
-        id: u64,
-        pending: &Pending,
-        fact: AlignFact,
-        facts: &mut Vec<AlignFact>,
-    ) {
-        self.dead.insert(id);
-        facts.push(fact);
-        if !pending.forwarded {
-            self.release(&pending.delivered_inputs(), facts);
-        }
-    }
-
-    /// Forgets dead ids that every open input has brought or passed over: they are late by
-    /// the order of the edges alone.
-    fn settle(&mut self) {
-        let open = self.inputs.iter().filter(|input| input.is_open());
-        if let Some(Some(id)) = open.map(|input| input.in_order_max).min() {
-            self.dead.settle_up_to(id);
-        }
-    }
-
-    /// Closes an open input. Returns whether it was open.
-    fn close(&mut self, input: usize, state: InputState) -> bool {
-        if !self.inputs[input].is_open() {
-            return false;
-        }
-        self.inputs[input].state = state;
-        self.open_count -= 1;
-        if self.inputs[input].holds > 0 {
-            self.paused_count -= 1;
-        }
-        true
-    }
-
-    fn hold(&mut self, input: usize) {
-        let held = &mut self.inputs[input];
-        held.holds += 1;
-        if held.holds == 1 && held.is_open() {
-            self.paused_count += 1;
-        }
-    }
-
-    fn release(&mut self, holders: &[usize], facts: &mut Vec<AlignFact>) {
-        for &input in holders {
-            let held = &mut self.inputs[input];
-            held.holds -= 1;
-            if held.holds == 0 && held.is_open() {
-                self.paused_count -= 1;
-                facts.push(AlignFact::Released { input });
-            }
-        }
-    }
-
-    /// The pending ids of a range for which this input has not arrived, ascending.
-    fn pending_without(&self, input: usize, ids: impl RangeBounds<u64>) -> Vec<u64> {
-        self.pending
-            .range(ids)
-            .filter(|(_, pending)| pending.arrivals[input] == Arrival::Missing)
-            .map(|(&id, _)| id)
-            .collect()
     }
 
     fn assert_invariants(&self) {

@@ -6,8 +6,11 @@
 
 mod fnv;
 mod groups;
+mod key;
 
 pub use fnv::{Fnv1a, fnv1a64, key_hash_i64, key_hash_parts};
+pub use key::Key;
+
 pub use groups::{
     Parallelism, ParallelismRefused, key_group, key_group_of_hash, key_group_range, subtask_of,
 };

@@ -51,4 +51,10 @@ impl DeadIds {
             None => BTreeSet::new(),
         };
     }
+
+    /// How many ids the set names.
+    #[cfg(test)]
+    pub(super) fn remembered(&self) -> usize {
+        self.ids.len()
+    }
 }

@@ -79,6 +79,10 @@ pub enum AddRefused {
         /// The lowest pending id.
         id: u64,
     },
+    /// The terminal barrier with the highest id went on: no barrier of a new input could
+    /// follow it.
+    #[error("the terminal barrier went on already: nothing may follow it")]
+    Terminated,
     /// The gate is full.
     #[error("a gate has at most {GATE_INPUTS_MAX} inputs")]
     TooMany,

@@ -17,8 +17,8 @@ pub(super) struct Input {
     pub(super) holds: usize,
     /// The highest id that came in order: no id up to it is still to come.
     pub(super) in_order_max: Option<u64>,
-    /// That highest id was terminal: the input ended before every lower id.
-    terminal: bool,
+    /// The highest terminal id that came in order: the input ended for every lower id.
+    terminal_max: Option<u64>,
 }
 
 impl Input {
@@ -28,7 +28,7 @@ impl Input {
             state: InputState::Open,
             holds: 0,
             in_order_max: settled,
-            terminal: false,
+            terminal_max: None,
         }
     }
 
@@ -41,13 +41,15 @@ impl Input {
     pub(super) fn came_in_order(&mut self, barrier: Barrier) {
         if self.in_order_max.is_none_or(|max| max < barrier.id) {
             self.in_order_max = Some(barrier.id);
-            self.terminal = barrier.terminal;
+            if barrier.terminal {
+                self.terminal_max = Some(barrier.id);
+            }
         }
     }
 
     /// How far this input is for an id that it has not delivered.
     pub(super) fn arrival_for(&self, id: u64) -> Arrival {
-        if !self.is_open() || (self.terminal && self.is_past(id)) {
+        if !self.is_open() || self.ended_for(id) {
             Arrival::Ended
         } else {
             Arrival::Missing
@@ -56,10 +58,11 @@ impl Input {
 
     /// Whether this input went past an id without it, so that the id can't complete.
     pub(super) fn never_brings(&self, id: u64) -> bool {
-        self.is_open() && self.is_past(id) && !self.terminal
+        let past = self.in_order_max.is_some_and(|max| max > id);
+        self.is_open() && past && !self.ended_for(id)
     }
 
-    fn is_past(&self, id: u64) -> bool {
-        self.in_order_max.is_some_and(|max| max > id)
+    fn ended_for(&self, id: u64) -> bool {
+        self.terminal_max.is_some_and(|max| max > id)
     }
 }

@@ -39,17 +39,6 @@ impl Pending {
         }
     }
 
-    pub(super) fn set_arrived(&mut self, input: usize, arrival: Arrival) {
-        debug_assert_eq!(
-            self.arrivals[input],
-            Arrival::Missing,
-            "an input arrives once"
-        );
-        debug_assert_ne!(arrival, Arrival::Missing);
-        self.arrivals[input] = arrival;
-        self.missing_count -= 1;
-    }
-
     pub(super) fn forward(&self, unaligned_first: bool) -> AlignFact {
         AlignFact::Forward {
             barrier: self.barrier,

@@ -54,6 +54,10 @@ impl Blackhole {
 }
 
 impl SinkConnector for Blackhole {
+    fn describe(&self) -> String {
+        "blackhole".to_owned()
+    }
+
     fn stats(&self) -> ConnectorStats {
         self.stats.clone()
     }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::operator::{Sink, Source, Subtask};
 
-use super::{ConnectError, ConnectorStats};
+use super::{ConnectError, ConnectorStats, ListedFile};
 
 /// A source of a plan. Making one reads what is needed to know its schema and its splits;
 /// nothing is run.
@@ -20,6 +20,14 @@ pub trait SourceConnector: Send + Sync {
     /// end at once.
     fn parallelism_max(&self) -> Option<usize> {
         None
+    }
+
+    /// What it reads, in one line for people: the connector, and files or numbers.
+    fn describe(&self) -> String;
+
+    /// Bytes that each subtask may hold beside the worker, one batch more not counted.
+    fn memory_bytes(&self) -> usize {
+        0
     }
 
     /// What its subtasks have read so far, together.
@@ -37,6 +45,14 @@ pub trait SinkConnector: Send + Sync {
     /// When they cannot; the error names the option or the file.
     fn validate(&self, _schema: &SchemaRef, _parallelism: u32) -> Result<(), ConnectError> {
         Ok(())
+    }
+
+    /// Where it writes to, in one line for people: the connector, and the file if there is one.
+    fn describe(&self) -> String;
+
+    /// Bytes that each subtask may hold beside the worker, one batch more not counted.
+    fn memory_bytes(&self) -> usize {
+        0
     }
 
     /// What its subtasks have written so far, together.
@@ -69,6 +85,18 @@ impl Paths {
 impl From<&str> for Paths {
     fn from(path: &str) -> Self {
         Self::One(path.to_owned())
+    }
+}
+
+/// Files for people: one by its name, several by the first and their number.
+pub(super) fn describe_files(connector: &str, files: &[ListedFile]) -> String {
+    match files {
+        [] => format!("{connector}: no file"),
+        [only] => format!("{connector}: {}", only.path.display()),
+        [first, rest @ ..] => {
+            let (first, more) = (first.path.display(), rest.len());
+            format!("{connector}: {first} and {more} more files")
+        }
     }
 }
 

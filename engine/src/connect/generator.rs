@@ -13,7 +13,7 @@ use crate::error::OperatorError;
 use crate::limits::BATCH_ROWS;
 use crate::operator::{Emitter, Source, SourceProgress, Subtask};
 
-use super::rate::Pace;
+use super::rate::{Pace, describe_rows};
 use super::{ConnectError, ConnectorStats, Counters, SourceConnector};
 
 /// Options of the connector `generator`, a source.
@@ -98,16 +98,20 @@ impl SourceConnector for Generator {
         self.schema.clone()
     }
 
+    fn describe(&self) -> String {
+        describe_rows("generator", self.options.rows, self.options.rate)
+    }
+
     fn stats(&self) -> ConnectorStats {
         self.stats.clone()
     }
 
     fn build(&self, subtask: &Subtask) -> Box<dyn Source<RecordBatch>> {
         let mut pace = Pace::new(self.options.rate);
-        pace.share(subtask.index, subtask.parallelism);
+        pace.share(subtask.index, subtask.parallelism.subtasks());
         Box::new(GeneratorSource {
             next_id: u64::from(subtask.index),
-            stride: u64::from(subtask.parallelism),
+            stride: u64::from(subtask.parallelism.subtasks()),
             options: self.options.clone(),
             schema: self.schema.clone(),
             pace,

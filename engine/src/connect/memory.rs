@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ringway_shm::Bell;
 
-use crate::batch::Payload;
+use crate::batch::{Payload, Row};
 use crate::clock::ProcessingTime;
 use crate::element::{StreamElement, Watermark};
 use crate::error::OperatorError;
@@ -106,6 +106,18 @@ impl<B: Payload> Collected<B> {
         batches.collect()
     }
 
+    /// The values of the rows that were collected so far.
+    pub fn values<T: Clone + Send + 'static>(&self) -> Vec<T>
+    where
+        B: IntoIterator<Item = Row<T>>,
+    {
+        self.batches()
+            .into_iter()
+            .flatten()
+            .map(|row| row.value)
+            .collect()
+    }
+
     fn push(&self, element: StreamElement<B>) {
         self.lock().push(element);
     }
@@ -128,7 +140,7 @@ impl<B: Payload> Default for Collected<B> {
 }
 
 /// A sink that keeps what it gets in memory.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CollectSink<B> {
     collected: Collected<B>,
     rows: usize,

@@ -1,4 +1,15 @@
 //! Where streams come from and where they go: connectors.
+//!
+//! A [`SourceConnector`] or [`SinkConnector`] is made when a job is planned, from typed options
+//! ([`SourceOptions`], [`SinkOptions`]); it knows its schema and its splits, refuses what
+//! cannot work, and builds the source or sink of each subtask.
+//!
+//! Nothing here blocks a worker. Files and pipes are read and written by side threads
+//! ([`SplitSource`], [`WriterSink`]), which are not pinned, and which hand batches over through
+//! rings that are bounded in batches and in bytes. Dropping a source or sink stops its thread
+//! and waits for it.
+//!
+//! Every batch has the event time in column 0 ([`EventTimeLayout`]).
 
 mod blackhole;
 mod channel;
@@ -8,14 +19,17 @@ mod error;
 mod event_time;
 mod generator;
 mod json_rows;
+mod json_schema;
 mod lines;
 mod memory;
-mod ndjson;
 mod ndjson_sink;
+mod ndjson_source;
 mod nexmark;
+mod nexmark_columns;
 mod options;
-mod parquet;
+mod parquet_footer;
 mod parquet_sink;
+mod parquet_source;
 mod pending_file;
 mod progress;
 mod rate;
@@ -32,13 +46,15 @@ pub use connector::{Paths, SinkConnector, SourceConnector, path_of_subtask};
 pub use error::ConnectError;
 pub use event_time::EventTimeLayout;
 pub use generator::{Generator, GeneratorOptions};
+pub use json_schema::ColumnOption;
 pub use memory::{CollectSink, Collected, MemorySource};
-pub use ndjson::{ColumnOption, NdjsonSource, NdjsonSourceOptions, OnError};
 pub use ndjson_sink::{NdjsonSink, NdjsonSinkOptions};
-pub use nexmark::{NexmarkKind, NexmarkOptions, NexmarkSource, nexmark_batches, nexmark_schema};
+pub use ndjson_source::{NdjsonSource, NdjsonSourceOptions, OnError};
+pub use nexmark::{NexmarkOptions, NexmarkSource, nexmark_batches};
+pub use nexmark_columns::{NexmarkKind, nexmark_schema};
 pub use options::{SINK_CONNECTORS, SOURCE_CONNECTORS, SinkOptions, SourceOptions};
-pub use parquet::{ParquetSource, ParquetSourceOptions};
 pub use parquet_sink::{ParquetCompression, ParquetSink, ParquetSinkOptions};
+pub use parquet_source::{ParquetSource, ParquetSourceOptions};
 pub use progress::{SplitOrder, WatermarkOptions};
 pub use reader::{SplitFormat, SplitInput, SplitReader, SplitSource};
 pub use side_thread::remember_allowed_cpus;
@@ -46,3 +62,6 @@ pub use split::{ListedFile, Part, Split, assigned, list_files};
 pub use stats::{ConnectorStats, Counters};
 pub use stdout::{Stdout, StdoutOptions};
 pub use writer::{BatchWriter, StartWriter, WriterSink};
+
+#[cfg(test)]
+mod tests;

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use crate::operator::{Sink, Subtask};
 
 use super::pending_file::{PendingFile, require_folder};
-use super::writer::{BatchWriter, WriterSink};
+use super::writer::{AHEAD_BYTES_MAX, BatchWriter, WriterSink};
 use super::{ConnectError, ConnectorStats, SinkConnector, path_of_subtask};
 
 /// Options of the connector `ndjson`, a sink.
@@ -60,6 +60,14 @@ impl NdjsonSink {
 impl SinkConnector for NdjsonSink {
     fn validate(&self, schema: &SchemaRef, _parallelism: u32) -> Result<(), ConnectError> {
         require_json(schema)
+    }
+
+    fn describe(&self) -> String {
+        format!("ndjson: {}", self.path.display())
+    }
+
+    fn memory_bytes(&self) -> usize {
+        AHEAD_BYTES_MAX
     }
 
     fn stats(&self) -> ConnectorStats {

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use crate::operator::{Sink, Subtask};
 
 use super::pending_file::{PendingFile, require_folder};
-use super::writer::{BatchWriter, WriterSink};
+use super::writer::{AHEAD_BYTES_MAX, BatchWriter, WriterSink};
 use super::{ConnectError, ConnectorStats, SinkConnector, path_of_subtask};
 
 /// Options of the connector `parquet`, a sink.
@@ -90,6 +90,14 @@ impl SinkConnector for ParquetSink {
         ArrowWriter::try_new(io::sink(), schema.clone(), properties)
             .map(|_| ())
             .map_err(|error| cannot(&self.path, &error))
+    }
+
+    fn describe(&self) -> String {
+        format!("parquet: {}", self.path.display())
+    }
+
+    fn memory_bytes(&self) -> usize {
+        AHEAD_BYTES_MAX
     }
 
     fn stats(&self) -> ConnectorStats {

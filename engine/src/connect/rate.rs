@@ -54,6 +54,18 @@ impl Pace {
     }
 }
 
+/// What a generating source makes, for people.
+pub(super) fn describe_rows(connector: &str, rows: Option<u64>, rate: u64) -> String {
+    let rows = rows.map_or_else(
+        || "rows without end".to_owned(),
+        |rows| format!("{rows} rows"),
+    );
+    match rate {
+        0 => format!("{connector}: {rows}, as fast as possible"),
+        rate => format!("{connector}: {rows}, {rate} a second"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

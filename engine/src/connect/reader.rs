@@ -22,7 +22,7 @@ use super::{ConnectError, ConnectorStats, Counters, ListedFile, Split, side_thre
 const AHEAD_BATCHES_MAX: usize = 4;
 
 /// Bytes that a reader may be ahead of its worker; the last batch may exceed it.
-const AHEAD_BYTES_MAX: usize = 16 << 20;
+pub(super) const AHEAD_BYTES_MAX: usize = 16 << 20;
 
 /// Batches that one poll emits at most, so that tasks share a core fairly.
 const POLL_BATCHES_MAX: usize = 4;

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::operator::{Sink, Subtask};
 
 use super::ndjson_sink::{JsonLines, require_json};
-use super::writer::{BatchWriter, WriterSink};
+use super::writer::{AHEAD_BYTES_MAX, BatchWriter, WriterSink};
 use super::{ConnectError, ConnectorStats, SinkConnector};
 
 /// Bytes that a pipe takes at once without waiting when it says that it takes any, and as one
@@ -57,6 +57,14 @@ impl Stdout {
 impl SinkConnector for Stdout {
     fn validate(&self, schema: &SchemaRef, _parallelism: u32) -> Result<(), ConnectError> {
         require_json(schema)
+    }
+
+    fn describe(&self) -> String {
+        "stdout".to_owned()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        AHEAD_BYTES_MAX
     }
 
     fn stats(&self) -> ConnectorStats {
@@ -151,4 +159,107 @@ fn cannot(reason: impl std::fmt::Display) -> ConnectError {
         std::path::Path::new("standard output"),
         format_args!("cannot be written: {reason}"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{PipeReader, PipeWriter, Read};
+
+    use ringway_shm::Bell;
+
+    use crate::operator::Progress;
+
+    use super::super::{NexmarkKind, nexmark_batches};
+    use super::*;
+
+    fn sink_to(output: PipeWriter) -> WriterSink {
+        let start = move || -> Result<Box<dyn BatchWriter>, ConnectError> {
+            Ok(Box::new(StreamWriter {
+                output,
+                lines: JsonLines::new(false),
+            }))
+        };
+        let stats = ConnectorStats::default();
+        WriterSink::new("a pipe".to_owned(), Box::new(start), stats)
+    }
+
+    /// Gives a sink batches until it has enough of them.
+    fn fill(sink: &mut WriterSink, bell: &Bell) -> usize {
+        sink.open(&Subtask::single("tested"), bell).unwrap();
+        let batch = nexmark_batches(NexmarkKind::Bid, 1000, 1000).remove(0);
+        for written in 1..100 {
+            if sink.write(batch.clone(), 0).unwrap() == Progress::More {
+                return written;
+            }
+        }
+        panic!("a full pipe takes everything");
+    }
+
+    fn lines_of(mut reader: PipeReader) -> usize {
+        let mut text = String::new();
+        reader.read_to_string(&mut text).unwrap();
+        text.lines().count()
+    }
+
+    #[test]
+    fn a_full_pipe_blocks_neither_the_worker_nor_the_end_of_the_job() {
+        let (reader, output) = std::io::pipe().unwrap();
+        let mut sink = sink_to(output);
+        fill(&mut sink, &Bell::thread());
+        assert_eq!(sink.resume(0).unwrap(), Progress::More);
+        drop(sink);
+        assert!(lines_of(reader) > 0);
+    }
+
+    #[test]
+    fn every_line_arrives_once_the_reader_reads() {
+        let (reader, output) = std::io::pipe().unwrap();
+        let mut sink = sink_to(output);
+        let bell = Bell::thread();
+        let batches = fill(&mut sink, &bell);
+        let lines = std::thread::spawn(move || lines_of(reader));
+        let mut is_ending = false;
+        loop {
+            bell.arm();
+            if sink.resume(0).unwrap() == Progress::More {
+                bell.park(None);
+                continue;
+            }
+            bell.disarm();
+            if is_ending || sink.on_end(0).unwrap() == Progress::Done {
+                break;
+            }
+            is_ending = true;
+        }
+        drop(sink);
+        assert_eq!(lines.join().unwrap(), 1000 * batches);
+    }
+
+    #[test]
+    fn a_reader_that_is_gone_is_an_error() {
+        let (reader, output) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut sink = sink_to(output);
+        let bell = Bell::thread();
+        sink.open(&Subtask::single("tested"), &bell).unwrap();
+        let batch = nexmark_batches(NexmarkKind::Bid, 10, 10).remove(0);
+        let mut outcome = sink.write(batch, 0).and_then(|_| sink.on_end(0));
+        while let Ok(Progress::More) = outcome {
+            bell.arm();
+            outcome = sink.resume(0);
+            if let Ok(Progress::More) = outcome {
+                bell.park(None);
+            }
+        }
+        let error = outcome.unwrap_err().to_string();
+        assert!(error.contains("its reader is gone"), "{error}");
+    }
+
+    #[test]
+    fn pieces_are_whole_lines_where_they_can_be() {
+        let text = [vec![b'a'; 4000], vec![b'\n'], vec![b'b'; 9000], vec![b'\n']].concat();
+        assert_eq!(piece_length(&text), 4001);
+        assert_eq!(piece_length(&text[4001..]), PIECE_BYTES);
+        assert_eq!(piece_length(b"short\n"), 6);
+    }
 }

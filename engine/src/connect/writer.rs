@@ -17,7 +17,7 @@ use super::{ConnectError, ConnectorStats, Counters, side_thread};
 const AHEAD_BATCHES_MAX: usize = 8;
 
 /// Bytes that a worker may be ahead of a writer; the last batch may exceed it.
-const AHEAD_BYTES_MAX: usize = 16 << 20;
+pub(super) const AHEAD_BYTES_MAX: usize = 16 << 20;
 
 /// Writes the batches of one subtask, on the side thread. It may block.
 ///

@@ -20,6 +20,7 @@ impl Fnv1a {
     }
 
     /// Hashes bytes as they are.
+    #[inline]
     pub const fn write(&mut self, bytes: &[u8]) {
         let mut at = 0;
         while at < bytes.len() {
@@ -45,6 +46,7 @@ impl Fnv1a {
 
     /// Hashes a column of a composed key that is not the last one: its length, then its
     /// bytes. Of a length above `u32::MAX` only the low 32 bits count.
+    #[inline]
     pub const fn write_part(&mut self, bytes: &[u8]) {
         self.write_u32(bytes.len() as u32);
         self.write(bytes);

@@ -2,74 +2,85 @@
 
 use crate::element::{EVENT_TIME_MAX, EventTime};
 
-/// A tournament: each inner node holds the lower of its two children, so that a change
-/// costs the height of the tree, and usually less: it stops where nothing changes.
+/// Values that one node stands for: one cache line of them. Fewer would make the tree higher,
+/// more would make a node dearer.
+const WIDTH: usize = 8;
+
+/// A tournament: the lowest of each eight values is a value of the next level, up to a level
+/// of eight. A change costs one node a level, and usually less: it stops where a node's
+/// lowest value stays.
 #[derive(Clone, Debug)]
 pub(super) struct MinTree {
-    /// Node 1 is the root, node `n` has the children `2n` and `2n + 1`; the upper half are
-    /// the leaves. Leaves without a value never win.
-    nodes: Vec<EventTime>,
+    /// From the values themselves upwards. Each level is filled up to whole nodes with values
+    /// that never win.
+    levels: Vec<Vec<EventTime>>,
     len: usize,
+    min: EventTime,
 }
 
 impl MinTree {
     pub(super) fn new(len: usize, value: EventTime) -> Self {
-        let mut tree = Self {
-            nodes: vec![EVENT_TIME_MAX; 2],
-            len: 0,
-        };
-        for _ in 0..len {
-            tree.push(value);
-        }
-        tree
+        let mut values = vec![value; len];
+        values.resize(len.next_multiple_of(WIDTH).max(WIDTH), EVENT_TIME_MAX);
+        Self::build(values, len)
     }
 
     /// The lowest value, the end of time where there is none.
     pub(super) fn min(&self) -> EventTime {
-        self.nodes[1]
+        self.min
     }
 
     pub(super) fn value(&self, index: usize) -> EventTime {
         assert!(index < self.len, "there is no input {index}");
-        self.nodes[self.leaves() + index]
+        self.levels[0][index]
     }
 
     pub(super) fn set(&mut self, index: usize, value: EventTime) {
         assert!(index < self.len, "there is no input {index}");
-        let mut node = self.leaves() + index;
-        self.nodes[node] = value;
-        while node > 1 {
-            node /= 2;
-            let lower = self.nodes[2 * node].min(self.nodes[2 * node + 1]);
-            if self.nodes[node] == lower {
-                break;
+        self.levels[0][index] = value;
+        let mut node = index / WIDTH;
+        for level in 1..self.levels.len() {
+            let lowest = lowest_of(&self.levels[level - 1], node);
+            if self.levels[level][node] == lowest {
+                return;
             }
-            self.nodes[node] = lower;
+            self.levels[level][node] = lowest;
+            node /= WIDTH;
         }
+        self.min = lowest_of(&self.levels[self.levels.len() - 1], 0);
     }
 
     pub(super) fn push(&mut self, value: EventTime) {
-        if self.len == self.leaves() {
-            self.grow();
+        if self.len == self.levels[0].len() {
+            let mut values = std::mem::take(&mut self.levels[0]);
+            values.resize(2 * values.len(), EVENT_TIME_MAX);
+            *self = Self::build(values, self.len);
         }
         self.len += 1;
         self.set(self.len - 1, value);
     }
 
-    fn leaves(&self) -> usize {
-        self.nodes.len() / 2
-    }
-
-    fn grow(&mut self) {
-        let values = self.nodes.split_off(self.leaves());
-        let leaves = 2 * values.len();
-        self.nodes = vec![EVENT_TIME_MAX; leaves];
-        self.nodes.extend(&values);
-        self.nodes.resize(2 * leaves, EVENT_TIME_MAX);
-        for node in (1..leaves).rev() {
-            self.nodes[node] = self.nodes[2 * node].min(self.nodes[2 * node + 1]);
+    fn build(values: Vec<EventTime>, len: usize) -> Self {
+        let mut levels = vec![values];
+        loop {
+            let below = &levels[levels.len() - 1];
+            let nodes = below.len() / WIDTH;
+            let mut level: Vec<EventTime> = (0..nodes).map(|node| lowest_of(below, node)).collect();
+            if nodes == 1 {
+                let min = level[0];
+                return Self { levels, len, min };
+            }
+            level.resize(nodes.next_multiple_of(WIDTH), EVENT_TIME_MAX);
+            levels.push(level);
         }
     }
+}
+
+fn lowest_of(level: &[EventTime], node: usize) -> EventTime {
+    // In pairs, so that the comparisons don't wait for each other.
+    let (nodes, _) = level.as_chunks::<WIDTH>();
+    let [a, b, c, d, e, f, g, h] = nodes[node];
+    (a.min(b).min(c.min(d))).min(e.min(f).min(g.min(h)))
 }
 
 #[cfg(test)]
@@ -78,9 +89,13 @@ mod tests {
 
     #[test]
     fn the_minimum_is_that_of_all_values_whatever_their_number() {
-        for len in 0..40_usize {
+        for len in (0..40_usize).chain([63, 64, 65, 511, 512, 513, 600]) {
             let mut tree = MinTree::new(0, 0);
             assert_eq!(tree.min(), EVENT_TIME_MAX);
+            assert_eq!(
+                MinTree::new(len, 7).min(),
+                if len > 0 { 7 } else { EVENT_TIME_MAX }
+            );
             let mut values = Vec::new();
             for i in 0..len {
                 let value = (i as i64 * 7919) % 101 - 50;

@@ -6,15 +6,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
-use arrow::json::reader::infer_json_schema;
+use arrow::datatypes::SchemaRef;
 use serde::Deserialize;
 
 use crate::limits::BATCH_ROWS;
 use crate::operator::{Source, Subtask};
 
+use super::connector::describe_files;
 use super::json_rows::{BadLine, JsonRows};
+use super::json_schema::{ColumnOption, given_schema, inferred_schema};
 use super::lines::{Chunk, LineReader};
+use super::reader::AHEAD_BYTES_MAX;
 use super::{
     ConnectError, ConnectorStats, Counters, EventTimeLayout, ListedFile, Paths, SourceConnector,
     Split, SplitFormat, SplitInput, SplitReader, SplitSource, WatermarkOptions, assigned,
@@ -49,22 +51,6 @@ pub struct NdjsonSourceOptions {
     /// How watermarks are made. Default: none before the end.
     #[serde(default)]
     pub watermark: Option<WatermarkOptions>,
-}
-
-/// One column of a text file.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ColumnOption {
-    /// Its name. Required.
-    pub name: String,
-    /// Its type: `bool`, `int8` to `int64`, `uint8` to `uint64`, `float32`, `float64`,
-    /// `utf8`, `date32`, `timestamp_s`, `timestamp_ms`, `timestamp_us`, `timestamp_ns`, or
-    /// any type as Arrow writes it, such as `Decimal128(10, 2)`. Required.
-    #[serde(rename = "type")]
-    pub data_type: String,
-    /// Whether a row may do without it. Default true.
-    #[serde(default = "yes")]
-    pub nullable: bool,
 }
 
 /// What a row does that cannot be understood.
@@ -121,6 +107,14 @@ impl SourceConnector for NdjsonSource {
 
     fn parallelism_max(&self) -> Option<usize> {
         Some(self.files.len())
+    }
+
+    fn describe(&self) -> String {
+        describe_files("ndjson", &self.files)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        AHEAD_BYTES_MAX
     }
 
     fn stats(&self) -> ConnectorStats {
@@ -213,116 +207,8 @@ impl SplitReader for NdjsonReader {
     }
 }
 
-fn given_schema(columns: &[ColumnOption]) -> Result<Schema, ConnectError> {
-    let mut fields: Vec<Field> = Vec::with_capacity(columns.len());
-    for column in columns {
-        if fields.iter().any(|field| field.name() == &column.name) {
-            let reason = format!("names the column `{}` twice", column.name);
-            return Err(ConnectError::option("schema", reason));
-        }
-        let data_type = parse_type(&column.data_type).ok_or_else(|| {
-            let reason = format!(
-                "the column `{}` has the type `{}`, which is not one",
-                column.name, column.data_type
-            );
-            ConnectError::option("schema", reason)
-        })?;
-        fields.push(Field::new(&column.name, data_type, column.nullable));
-    }
-    Ok(Schema::new(fields))
-}
-
-fn parse_type(name: &str) -> Option<DataType> {
-    let arrow_name = match name {
-        "bool" => "Boolean",
-        "int8" => "Int8",
-        "int16" => "Int16",
-        "int32" => "Int32",
-        "int64" => "Int64",
-        "uint8" => "UInt8",
-        "uint16" => "UInt16",
-        "uint32" => "UInt32",
-        "uint64" => "UInt64",
-        "float32" => "Float32",
-        "float64" => "Float64",
-        "utf8" => "Utf8",
-        "date32" => "Date32",
-        "timestamp_s" => "Timestamp(s)",
-        "timestamp_ms" => "Timestamp(ms)",
-        "timestamp_us" => "Timestamp(µs)",
-        "timestamp_ns" => "Timestamp(ns)",
-        other => other,
-    };
-    arrow_name.parse().ok()
-}
-
-/// Infers the columns from the first `rows_max` rows. Rows that are no JSON object are the
-/// reader's to report or to skip, so that both do the same.
-fn inferred_schema(
-    files: &[ListedFile],
-    rows_max: usize,
-    on_error: OnError,
-) -> Result<Schema, ConnectError> {
-    let mut text = Vec::new();
-    let mut rows = 0;
-    let mut chunk = Chunk::default();
-    for listed in files {
-        let mut lines = LineReader::new(BufReader::new(listed.open()?));
-        while rows < rows_max {
-            lines
-                .read(&mut chunk, rows_max - rows)
-                .map_err(|error| ConnectError::file(&listed.path, error))?;
-            if chunk.lines().is_empty() {
-                break;
-            }
-            for line in chunk.lines() {
-                let object: Result<serde_json::Map<String, serde_json::Value>, _> =
-                    serde_json::from_slice(chunk.text(line));
-                match (object, on_error) {
-                    (Ok(_), _) => {
-                        text.extend_from_slice(chunk.text(line));
-                        text.push(b'\n');
-                        rows += 1;
-                    }
-                    (Err(_), OnError::Skip) => {}
-                    (Err(error), OnError::Fail) => {
-                        let (number, reason) = (line.number, error.to_string());
-                        return Err(bad_row(&listed.path, BadLine { number, reason }));
-                    }
-                }
-            }
-        }
-    }
-    if rows == 0 {
-        let reason = "there is no row from which to infer the columns: give them";
-        return Err(ConnectError::option("schema", reason));
-    }
-    let inferred = infer_json_schema(&text[..], None).map_err(|error| {
-        let reason = format!("cannot be inferred from the first {rows} rows: {error}; give it");
-        ConnectError::option("schema", reason)
-    })?;
-    Ok(Schema::new(in_name_order(inferred.0.fields())))
-}
-
-/// Fields are inferred in no particular order; every run must have the same.
-fn in_name_order(fields: &Fields) -> Vec<Field> {
-    let mut ordered: Vec<Field> = fields.iter().map(|field| settled(field)).collect();
-    ordered.sort_by(|a, b| a.name().cmp(b.name()));
-    ordered
-}
-
-/// The field with what it contains in order; one that was always null is text.
-fn settled(field: &Field) -> Field {
-    let data_type = match field.data_type() {
-        DataType::Null => DataType::Utf8,
-        DataType::Struct(fields) => DataType::Struct(in_name_order(fields).into()),
-        DataType::List(item) => DataType::List(Arc::new(settled(item))),
-        other => other.clone(),
-    };
-    field.clone().with_data_type(data_type)
-}
-
-fn bad_row(path: &Path, line: BadLine) -> ConnectError {
+/// The error that a row makes.
+pub(super) fn bad_row(path: &Path, line: BadLine) -> ConnectError {
     ConnectError::Row {
         path: path.to_owned(),
         line: line.number,
@@ -332,8 +218,4 @@ fn bad_row(path: &Path, line: BadLine) -> ConnectError {
 
 const fn infer_rows() -> usize {
     1000
-}
-
-const fn yes() -> bool {
-    true
 }

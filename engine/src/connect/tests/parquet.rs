@@ -1,0 +1,161 @@
+use std::fs::File;
+use std::sync::Arc;
+
+use ::parquet::arrow::ArrowWriter;
+use arrow::array::{ArrayRef, Int64Array, StringArray};
+use arrow::datatypes::DataType;
+
+use super::*;
+use crate::limits::BATCH_ROWS;
+
+const FLIGHTS_ROWS: usize = 336_776;
+
+fn write_file(path: &Path, columns: Vec<(&str, ArrayRef)>) {
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let file = File::create(path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+}
+
+fn flights_source(more: &str) -> Arc<dyn SourceConnector> {
+    let options = format!("path = '{}'\n{more}", flights().display());
+    source("parquet", &options, Path::new("."))
+}
+
+#[test]
+fn every_row_is_read_once_at_any_parallelism() {
+    let mut sums = Vec::new();
+    for parallelism in [1, 2, 4] {
+        let flights = flights_source("");
+        assert_eq!(flights.parallelism_max(), Some(21));
+        let described = flights.describe();
+        assert!(
+            described.ends_with("flights.parquet, 21 row groups"),
+            "{described}"
+        );
+        let elements = run_all(&*flights, parallelism);
+        assert_eq!(rows(&elements), FLIGHTS_ROWS);
+        assert_eq!(elements.len(), batches(&elements).len(), "no watermarks");
+        for batch in batches(&elements) {
+            assert_eq!(batch.schema(), flights.schema());
+            assert!(batch.num_rows() <= BATCH_ROWS);
+        }
+        let stats = flights.stats().read();
+        assert_eq!(stats.rows, FLIGHTS_ROWS as u64);
+        assert!((2_000_000..2_700_000).contains(&stats.bytes), "{stats:?}");
+        sums.push(sum(&elements));
+    }
+    assert!(sums.iter().all(|sum| *sum == sums[0]));
+}
+
+#[test]
+fn more_subtasks_than_row_groups_end_at_once() {
+    let flights = flights_source("");
+    assert_eq!(rows(&Stepped::open(&*flights, 21, 30).run().unwrap()), 0);
+    assert_eq!(rows(&run_all(&*flights, 30)), FLIGHTS_ROWS);
+}
+
+#[test]
+fn statistics_let_the_watermark_advance_before_the_last_row_group() {
+    let watermark = "[watermark]\nout_of_orderness_ms = 86400000";
+    for parallelism in [1, 3] {
+        let flights = flights_source(watermark);
+        for index in 0..parallelism {
+            let elements = Stepped::open(&*flights, index, parallelism).run().unwrap();
+            assert_watermarks_hold(&elements);
+            let seen = elements.len() - batches(&elements).len();
+            assert!(seen > 5, "{seen} watermarks");
+        }
+    }
+}
+
+#[test]
+fn chosen_columns_come_in_the_order_asked_for_after_the_event_time() {
+    let flights = flights_source("columns = ['distance', 'carrier']");
+    let schema = flights.schema();
+    let names: Vec<_> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+    assert_eq!(names, ["event_time", "distance", "carrier"]);
+    let elements = run_all(&*flights, 1);
+    let first = batches(&elements)[0];
+    assert_eq!(first.schema(), schema);
+    assert_eq!(ints(first, 1)[0], Some(1400));
+    assert!(flights.stats().read().bytes < 1_500_000);
+    // No columns at all still has every row, with its time.
+    let times = run_all(&*flights_source("columns = []"), 2);
+    assert_eq!(rows(&times), FLIGHTS_ROWS);
+    assert_eq!(batches(&times)[0].num_columns(), 1);
+}
+
+#[test]
+fn a_file_without_event_time_has_rows_without_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let values: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
+    write_file(&dir.path().join("a.parquet"), vec![("v", values)]);
+    for columns in ["", "columns = []"] {
+        let options = format!("path = 'a.parquet'\n{columns}\nwatermark = {{}}");
+        let elements = run_all(&*source("parquet", &options, dir.path()), 1);
+        let batch = batches(&elements)[0];
+        assert_eq!(ints(batch, 0), [None; 3]);
+        assert_eq!(batch.schema().field(0).data_type(), &DataType::Int64);
+    }
+}
+
+#[test]
+fn what_does_not_fit_the_files_is_refused_before_anything_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let ints: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["x"]));
+    write_file(&dir.path().join("a1.parquet"), vec![("v", ints)]);
+    write_file(&dir.path().join("a2.parquet"), vec![("v", texts)]);
+    std::fs::write(dir.path().join("b.parquet"), "not parquet").unwrap();
+    let refused = |options: &str| {
+        let error = try_source("parquet", options, dir.path()).err().unwrap();
+        error.to_string()
+    };
+    let differs = refused("path = 'a*.parquet'");
+    assert!(
+        differs.contains("a2.parquet: its columns differ"),
+        "{differs}"
+    );
+    let other = refused("path = 'b.parquet'");
+    assert!(
+        other.contains("b.parquet: is not a Parquet file"),
+        "{other}"
+    );
+    let column = refused("path = 'a1.parquet'\ncolumns = ['w']");
+    assert!(
+        column.contains("no column `w`; the columns are `v`"),
+        "{column}"
+    );
+    let time = refused("path = 'a2.parquet'\nevent_time = 'v'");
+    assert!(
+        time.contains("`event_time`: the column `v` is of type Utf8"),
+        "{time}"
+    );
+    let none = refused("path = 'none/*.parquet'");
+    assert!(
+        none.contains("no file matches") && none.contains("none/*.parquet"),
+        "{none}"
+    );
+}
+
+#[test]
+fn a_damaged_row_group_is_an_error_that_names_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.parquet");
+    let values: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1000));
+    write_file(&path, vec![("event_time", values)]);
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[4..200].fill(0xff);
+    std::fs::write(&path, bytes).unwrap();
+    let damaged = source("parquet", "path = 'a.parquet'", dir.path());
+    let error = Stepped::open(&*damaged, 0, 1)
+        .run()
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("a.parquet: row group 0 cannot be read"),
+        "{error}"
+    );
+}
