@@ -85,6 +85,11 @@ impl ConsumerCommon {
 }
 
 impl Watermark {
+    /// Whether it says how splits are to each other.
+    pub(super) const fn has_splits(&self) -> bool {
+        self.splits.is_some()
+    }
+
     /// The same as the connectors say it.
     ///
     /// # Errors

@@ -93,7 +93,10 @@ pub(super) fn in_order<'a>(
     declared: &[Declared<'a>],
 ) -> Result<Vec<Consumer<'a>>, JobFileError> {
     let mut waiting: Vec<Consumer<'a>> = Vec::new();
-    for this in declared.iter().filter(|this| this.section != Section::Sources) {
+    for this in declared
+        .iter()
+        .filter(|this| this.section != Section::Sources)
+    {
         let node = this.node.only(&ConsumerCommon::KEYS);
         let common: ConsumerCommon = document.read(&this.path(&[]), &node, &[])?;
         check_names(document, declared, this, &common)?;
@@ -159,7 +162,9 @@ fn check_names(
         return Err(document.error(&path_of(0)[..3], "the list is empty: name a stream"));
     }
     for (index, input) in names.iter().enumerate() {
-        let known = declared.iter().filter(|other| other.section != Section::Sinks);
+        let known = declared
+            .iter()
+            .filter(|other| other.section != Section::Sinks);
         let known: Vec<&str> = known.map(|other| other.name).collect();
         let message = match declared.iter().find(|other| other.name == owner(input)) {
             Some(other) if other.section == Section::Sinks => {
@@ -169,7 +174,10 @@ fn check_names(
                 format!("`{input}` is named twice: each row would come twice")
             }
             Some(_) => continue,
-            None => format!("there is no stream `{input}`{}", did_you_mean(owner(input), &known)),
+            None => format!(
+                "there is no stream `{input}`{}",
+                did_you_mean(owner(input), &known)
+            ),
         };
         return Err(document.error(&path_of(index), message));
     }
@@ -180,15 +188,23 @@ fn check_names(
 fn cycle(document: &Document, left: &[Consumer<'_>]) -> JobFileError {
     let mut seen: Vec<&Consumer<'_>> = Vec::new();
     let mut this = &left[0];
-    while !seen.iter().any(|other| other.declared.name == this.declared.name) {
+    while !seen
+        .iter()
+        .any(|other| other.declared.name == this.declared.name)
+    {
         seen.push(this);
         let inputs = this.common.input.as_slice().iter();
         let next = inputs.filter_map(|input| {
-            left.iter().find(|other| other.declared.name == owner(input))
+            left.iter()
+                .find(|other| other.declared.name == owner(input))
         });
-        this = next.last().expect("whatever is left waits for another that is");
+        this = next
+            .last()
+            .expect("whatever is left waits for another that is");
     }
-    let start = seen.iter().position(|other| other.declared.name == this.declared.name);
+    let start = seen
+        .iter()
+        .position(|other| other.declared.name == this.declared.name);
     let mut names: Vec<&str> = seen[start.unwrap_or(0)..]
         .iter()
         .map(|consumer| consumer.declared.name)

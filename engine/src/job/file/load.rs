@@ -71,9 +71,13 @@ impl LoadedJob {
                 return Err(refuse(message.to_owned()));
             }
         };
-        let size = std::fs::metadata(path).map_err(|error| refuse(error.to_string()))?.len();
+        let size = std::fs::metadata(path)
+            .map_err(|error| refuse(error.to_string()))?
+            .len();
         if size > TEXT_BYTES_MAX {
-            return Err(refuse(format!("{size} bytes are no job file (16 MiB at most)")));
+            return Err(refuse(format!(
+                "{size} bytes are no job file (16 MiB at most)"
+            )));
         }
         let text = std::fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
         let base = path.parent().unwrap_or(Path::new(""));
@@ -102,7 +106,10 @@ impl LoadedJob {
         let graph = Graph::new(top.name.unwrap_or_else(|| "job".to_owned()));
         let mut wiring = Wiring::new(&document, graph, options.parallelism());
         let (mut source_list, mut sink_list) = (Vec::new(), Vec::new());
-        for this in declared.iter().filter(|this| this.section == Section::Sources) {
+        for this in declared
+            .iter()
+            .filter(|this| this.section == Section::Sources)
+        {
             source_list.push(sources::add(&mut wiring, this)?);
         }
         if source_list.is_empty() {

@@ -17,8 +17,6 @@ mod read;
 mod sinks;
 mod sources;
 mod stream;
-#[cfg(test)]
-mod tests;
 mod tree;
 mod units;
 mod wiring;

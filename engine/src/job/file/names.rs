@@ -3,7 +3,10 @@
 /// The end of a sentence about `name`, which is none of `known`: the one that is meant, if
 /// one is close, and otherwise all of them.
 pub(super) fn did_you_mean(name: &str, known: &[&str]) -> String {
-    let closest = known.iter().map(|other| (distance(name, other), *other)).min();
+    let closest = known
+        .iter()
+        .map(|other| (distance(name, other), *other))
+        .min();
     match closest {
         None => "; there are none".to_owned(),
         Some((distance, other)) if distance <= 1 + name.chars().count() / 4 => {
@@ -41,7 +44,10 @@ mod tests {
         let known = ["flights", "weather"];
         assert_eq!(did_you_mean("fligths", &known), "; did you mean `flights`?");
         assert_eq!(did_you_mean("Weather", &known), "; did you mean `weather`?");
-        assert_eq!(did_you_mean("trains", &known), "; there are `flights`, `weather`");
+        assert_eq!(
+            did_you_mean("trains", &known),
+            "; there are `flights`, `weather`"
+        );
         assert_eq!(did_you_mean("x", &[]), "; there are none");
     }
 }

@@ -56,7 +56,8 @@ const CAPACITY_ELEMENTS_MAX: usize = 1 << 20;
 impl JobOptions {
     /// Subtasks of whatever does not say itself.
     pub fn parallelism(&self) -> Parallelism {
-        self.parallelism.map_or(Parallelism::ONE, |subtasks| subtasks.0)
+        self.parallelism
+            .map_or(Parallelism::ONE, |subtasks| subtasks.0)
     }
 
     /// How to plan the job on `workers`, each with the CPU it is pinned to, if any.
@@ -66,7 +67,9 @@ impl JobOptions {
         PlanOptions {
             parallelism: self.parallelism(),
             workers,
-            capacity_elements: self.capacity.map_or(default.capacity_elements, Capacity::elements),
+            capacity_elements: self
+                .capacity
+                .map_or(default.capacity_elements, Capacity::elements),
             edge_bytes_max: self.bytes_max.map(Size::bytes),
             memory_max_bytes: memory_max.unwrap_or(default.memory_max_bytes),
             chaining: self.chaining.unwrap_or(default.chaining),
@@ -85,7 +88,9 @@ impl TryFrom<u32> for Subtasks {
     type Error = String;
 
     fn try_from(subtasks: u32) -> Result<Self, String> {
-        Parallelism::new(subtasks).map(Self).map_err(|error| error.to_string())
+        Parallelism::new(subtasks)
+            .map(Self)
+            .map_err(|error| error.to_string())
     }
 }
 
@@ -93,9 +98,9 @@ impl TryFrom<u64> for Capacity {
     type Error = String;
 
     fn try_from(elements: u64) -> Result<Self, String> {
-        let fits = usize::try_from(elements).ok().filter(|elements| {
-            (1..=CAPACITY_ELEMENTS_MAX).contains(elements)
-        });
+        let fits = usize::try_from(elements)
+            .ok()
+            .filter(|elements| (1..=CAPACITY_ELEMENTS_MAX).contains(elements));
         fits.map(Self).ok_or_else(|| {
             format!("an edge holds 1 to {CAPACITY_ELEMENTS_MAX} elements, not {elements}")
         })

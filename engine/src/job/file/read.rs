@@ -2,8 +2,8 @@
 
 use serde::de::value::{StrDeserializer, StringDeserializer};
 use serde::de::{
-    self, DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer,
-    MapAccess, SeqAccess, VariantAccess, Visitor,
+    self, DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess,
+    SeqAccess, VariantAccess, Visitor,
 };
 use serde::forward_to_deserialize_any;
 
@@ -150,7 +150,9 @@ impl<'de> SeqAccess<'de> for Items<'de> {
         let index = self.next;
         self.next += 1;
         let value = seed.deserialize(Reader(item));
-        value.map(Some).map_err(|misfit| misfit.under(index.to_string()))
+        value
+            .map(Some)
+            .map_err(|misfit| misfit.under(index.to_string()))
     }
 }
 
@@ -170,7 +172,9 @@ impl<'de> MapAccess<'de> for Entries<'de> {
             return Ok(None);
         };
         let key: StrDeserializer<'_, Misfit> = entry.key.as_str().into_deserializer();
-        seed.deserialize(key).map(Some).map_err(|misfit| misfit.under(entry.key.as_str()))
+        seed.deserialize(key)
+            .map(Some)
+            .map_err(|misfit| misfit.under(entry.key.as_str()))
     }
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Misfit> {

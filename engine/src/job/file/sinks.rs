@@ -32,8 +32,7 @@ pub(super) fn add(
 ) -> Result<Connected, JobFileError> {
     let document = wiring.document;
     let declared = &consumer.declared;
-    let common: SinkCommon =
-        document.read(&declared.path(&[]), &declared.node.only(&KEYS), &[])?;
+    let common: SinkCommon = document.read(&declared.path(&[]), &declared.node.only(&KEYS), &[])?;
     if !SINK_CONNECTORS.contains(&common.connector.as_str()) {
         let known = did_you_mean(&common.connector, SINK_CONNECTORS);
         let message = format!("there is no sink connector `{}`{known}", common.connector);
@@ -54,12 +53,13 @@ pub(super) fn add(
     let input = wiring.input(consumer)?;
     let subtasks = consumer.common.parallelism.map(|subtasks| subtasks.0);
     let subtasks = subtasks.unwrap_or(wiring.parallelism).subtasks();
-    connector.validate(&input.schema, subtasks).map_err(refuse)?;
+    connector
+        .validate(&input.schema, subtasks)
+        .map_err(refuse)?;
     let stats = connector.stats();
     let schema = input.schema.clone();
-    let factory = SinkNode::<RecordBatch, _>::new(move |subtask| {
-        Ok(connector.build(subtask, &schema))
-    });
+    let factory =
+        SinkNode::<RecordBatch, _>::new(move |subtask| Ok(connector.build(subtask, &schema)));
     let node = wiring.graph.add(declared.name, factory);
     wiring.set_up(node, &consumer.common);
     wiring.connect(node, &input, &consumer.common);

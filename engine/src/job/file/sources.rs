@@ -33,9 +33,8 @@ pub(super) fn add(
     }
     let options = declared.node.without(&SourceCommon::KEYS);
     let options = SourceOptions::read(&common.connector, Reader(&options));
-    let options = options.map_err(|misfit| {
-        document.misfit(&declared.path(&[]), misfit, &SourceCommon::KEYS)
-    })?;
+    let options = options
+        .map_err(|misfit| document.misfit(&declared.path(&[]), misfit, &SourceCommon::KEYS))?;
     let options = match &common.watermark {
         Some(watermark) => with_watermark(wiring, declared, options, watermark)?,
         None => options,
@@ -50,9 +49,8 @@ pub(super) fn add(
     let (schema, stats) = (connector.schema(), connector.stats());
     let splits = connector.parallelism_max();
     let splits = splits.map(|splits| u32::try_from(splits).unwrap_or(u32::MAX));
-    let factory = SourceNode::<RecordBatch, _>::new(splits, move |subtask| {
-        Ok(connector.build(subtask))
-    });
+    let factory =
+        SourceNode::<RecordBatch, _>::new(splits, move |subtask| Ok(connector.build(subtask)));
     let node = wiring.graph.add(declared.name, factory);
     wiring.graph[node].uid = common.uid;
     wiring.graph[node].parallelism = common.parallelism.map(|subtasks| subtasks.0);
@@ -66,9 +64,8 @@ fn with_watermark(
     mut options: SourceOptions,
     watermark: &Watermark,
 ) -> Result<SourceOptions, JobFileError> {
-    let refuse = |keys: &[&str], message: &str| {
-        wiring.document.error(&declared.path(keys), message)
-    };
+    let refuse =
+        |keys: &[&str], message: &str| wiring.document.error(&declared.path(keys), message);
     let made = watermark.options();
     let made = made.map_err(|(key, message)| refuse(&["watermark", key], message))?;
     match &mut options {

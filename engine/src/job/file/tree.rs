@@ -88,7 +88,10 @@ impl Node {
             return self.span.start;
         };
         if let Value::List(items) = &self.value {
-            let item = head.parse::<usize>().ok().and_then(|index| items.get(index));
+            let item = head
+                .parse::<usize>()
+                .ok()
+                .and_then(|index| items.get(index));
             return item.map_or(self.span.start, |item| item.start_of(rest));
         }
         let Some(entry) = self.entry(head) else {
@@ -218,7 +221,10 @@ impl Json<'_> {
         let value = match slice.as_bytes().first() {
             Some(b'{') => {
                 let members: Members<'_> = serde_json::from_str(slice).map_err(refused)?;
-                let entries = members.0.into_iter().map(|member| self.entry(start, member));
+                let entries = members
+                    .0
+                    .into_iter()
+                    .map(|member| self.entry(start, member));
                 Value::Table(entries.collect::<Result<_, _>>()?)
             }
             Some(b'[') => {
@@ -259,7 +265,10 @@ impl Json<'_> {
     /// What the parser says of the text from `start` on, as a place in the whole text.
     fn refused(&self, start: usize, error: &serde_json::Error) -> JobFileError {
         let lines = self.text[start..].split_inclusive('\n');
-        let before: usize = lines.take(error.line().saturating_sub(1)).map(str::len).sum();
+        let before: usize = lines
+            .take(error.line().saturating_sub(1))
+            .map(str::len)
+            .sum();
         let at = (start + before + error.column().saturating_sub(1)).min(self.text.len());
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or_default();

@@ -58,7 +58,9 @@ impl Size {
 
 /// Why a text is no time or size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no {what}: write whole numbers with a unit, such as {example}; units are {units}")]
+#[error(
+    "`{text}` is no {what}: write whole numbers with a unit, such as {example}; units are {units}"
+)]
 pub struct UnitError {
     text: String,
     what: &'static str,
@@ -102,13 +104,19 @@ impl From<Span> for Duration {
 
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(Quantity::<Self>("a time in quotes, such as \"24h\"", PhantomData))
+        deserializer.deserialize_str(Quantity::<Self>(
+            "a time in quotes, such as \"24h\"",
+            PhantomData,
+        ))
     }
 }
 
 impl<'de> Deserialize<'de> for Size {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(Quantity::<Self>("a size in quotes, such as \"64MiB\"", PhantomData))
+        deserializer.deserialize_str(Quantity::<Self>(
+            "a size in quotes, such as \"64MiB\"",
+            PhantomData,
+        ))
     }
 }
 
@@ -135,16 +143,26 @@ fn total(text: &str, units: &[(&str, u64)]) -> Option<u64> {
         let digits = rest.find(|c: char| !c.is_ascii_digit())?;
         let number: u64 = rest[..digits].parse().ok()?;
         rest = rest[digits..].trim_start();
-        let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        let letters = rest
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(rest.len());
         let (_, factor) = units.iter().find(|(unit, _)| *unit == &rest[..letters])?;
         rest = rest[letters..].trim_start();
-        total = Some(total.unwrap_or(0).checked_add(number.checked_mul(*factor)?)?);
+        total = Some(
+            total
+                .unwrap_or(0)
+                .checked_add(number.checked_mul(*factor)?)?,
+        );
     }
     total.filter(|total| i64::try_from(*total).is_ok())
 }
 
 fn names(units: &[(&str, u64)]) -> String {
-    units.iter().map(|(unit, _)| *unit).collect::<Vec<_>>().join(", ")
+    units
+        .iter()
+        .map(|(unit, _)| *unit)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 #[cfg(test)]
@@ -162,9 +180,21 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Span>().unwrap().ms(), ms, "{text}");
         }
-        for text in ["", "24", "h", "1.5h", "-1s", "1 hour", "99999999999999999999d", "1h,"] {
+        for text in [
+            "",
+            "24",
+            "h",
+            "1.5h",
+            "-1s",
+            "1 hour",
+            "99999999999999999999d",
+            "1h,",
+        ] {
             let error = text.parse::<Span>().unwrap_err().to_string();
-            assert!(error.contains("units are ms, s, m, h, d"), "{text}: {error}");
+            assert!(
+                error.contains("units are ms, s, m, h, d"),
+                "{text}: {error}"
+            );
         }
     }
 

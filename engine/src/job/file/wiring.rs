@@ -113,7 +113,9 @@ impl<'a> Wiring<'a> {
         }
         if columns.is_empty() {
             let path = consumer.declared.path(&["key"]);
-            return Err(self.document.error(&path, "the list is empty: name a column"));
+            return Err(self
+                .document
+                .error(&path, "the list is empty: name a column"));
         }
         Ok(columns)
     }
@@ -158,20 +160,23 @@ impl<'a> Wiring<'a> {
         }
     }
 
-    /// An expression that stands under `keys` of a consumer, bound to `schema`.
+    /// The condition that stands under `keys` of a consumer, bound to `schema`.
     ///
     /// # Errors
-    /// When it cannot be parsed or bound.
-    pub(super) fn expression(
+    /// When it cannot be parsed or bound, or is no condition.
+    pub(super) fn condition(
         &self,
         consumer: &Consumer<'_>,
         keys: &[&str],
         text: &str,
         schema: &SchemaRef,
     ) -> Result<BoundExpr, JobFileError> {
-        Expr::parse(text)
-            .and_then(|expr| expr.bind(schema))
-            .map_err(|error| self.refused(consumer, keys, &error))
+        let bound = Expr::parse(text).and_then(|expr| {
+            let bound = expr.bind(schema)?;
+            bound.require_predicate()?;
+            Ok(bound)
+        });
+        bound.map_err(|error| self.refused(consumer, keys, &error))
     }
 
     /// An expression that stands under `keys` of a consumer cannot be used.

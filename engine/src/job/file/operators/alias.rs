@@ -49,12 +49,22 @@ fn add(
     allowed: &[&str],
 ) -> Result<(), JobFileError> {
     let NoKeys {} = own_keys(wiring, consumer)?;
-    let unfit = ["uid", "parallelism", "exchange", "key", "capacity", "bytes_max", "starts_chain"];
+    let unfit = [
+        "uid",
+        "parallelism",
+        "exchange",
+        "key",
+        "capacity",
+        "bytes_max",
+        "starts_chain",
+    ];
     for key in unfit.iter().filter(|key| !allowed.contains(key)) {
         if consumer.declared.node.entry(key).is_some() {
             let message = "this operator only says how rows go on, no subtask runs it: give \
                            this key to what takes its rows";
-            return Err(wiring.document.error(&consumer.declared.path(&[key]), message));
+            return Err(wiring
+                .document
+                .error(&consumer.declared.path(&[key]), message));
         }
     }
     let input = wiring.input(consumer)?;

@@ -25,6 +25,9 @@ pub(super) fn add(wiring: &mut Wiring<'_>, consumer: &Consumer<'_>) -> Result<()
         let keep = Box::new(move |batch: &_| Ok(condition.evaluate_predicate(batch)?));
         Ok(Box::new(Filter::new(keep)))
     });
-    wiring.name(consumer.declared.name, Stream::of(node, Port::Main, input.schema));
+    wiring.name(
+        consumer.declared.name,
+        Stream::of(node, Port::Main, input.schema),
+    );
     Ok(())
 }

@@ -43,7 +43,10 @@ fn projection(
 ) -> Result<BoundProjection, JobFileError> {
     for (index, text) in select.as_slice().iter().enumerate() {
         let keys = select.key_of(index);
-        let keys: Vec<&str> = ["select"].into_iter().chain(keys.iter().map(String::as_str)).collect();
+        let keys: Vec<&str> = ["select"]
+            .into_iter()
+            .chain(keys.iter().map(String::as_str))
+            .collect();
         Projection::parse(text)
             .and_then(|item| item.bind(input))
             .map_err(|error| wiring.refused(consumer, &keys, &error))?;
@@ -55,7 +58,9 @@ fn projection(
             .map_err(|error| wiring.refused(consumer, &["select"], &error))
     };
     let refuse = |message: String| {
-        Err(wiring.document.error(&consumer.declared.path(&["select"]), message))
+        Err(wiring
+            .document
+            .error(&consumer.declared.path(&["select"]), message))
     };
     if text.trim().is_empty() {
         return refuse("the list is empty: select a column".to_owned());

@@ -1,9 +1,12 @@
 //! The operators of a job file, by the name of their type.
 
+mod aggregate;
+mod aggregates;
 mod alias;
 mod filter;
 mod map;
 mod split;
+mod watermarks;
 mod window;
 
 use serde::Deserialize;
@@ -19,7 +22,8 @@ use super::wiring::Wiring;
 type Add = fn(&mut Wiring<'_>, &Consumer<'_>) -> Result<(), JobFileError>;
 
 /// The types of operators.
-const TYPES: [(&str, Add); 8] = [
+const TYPES: [(&str, Add); 10] = [
+    ("aggregate", aggregate::add),
     ("broadcast", alias::broadcast),
     ("filter", filter::add),
     ("key_by", alias::key_by),
@@ -27,6 +31,7 @@ const TYPES: [(&str, Add); 8] = [
     ("rebalance", alias::rebalance),
     ("split", split::add),
     ("union", alias::union),
+    ("watermarks", watermarks::add),
     ("window", window::add),
 ];
 

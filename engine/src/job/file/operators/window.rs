@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::aggregates;
 use super::own_keys;
 use crate::job::Port;
 use crate::job::file::error::JobFileError;
@@ -33,11 +34,16 @@ pub(super) fn add(wiring: &mut Wiring<'_>, consumer: &Consumer<'_>) -> Result<()
     let slide = keys.slide.unwrap_or(keys.size).event_time_ms();
     let assigner = WindowAssigner::sliding(size, slide, keys.offset.event_time_ms());
     let assigner = assigner.map_err(|error| {
-        let key = if size < 1 || keys.slide.is_none() { "size" } else { "slide" };
+        let key = if size < 1 || keys.slide.is_none() {
+            "size"
+        } else {
+            "slide"
+        };
         wiring.document.error(&path(key), error.to_string())
     })?;
     let input = wiring.input(consumer)?;
     let key_columns = input.key().map(<[usize]>::to_vec).unwrap_or_default();
+    aggregates::require_key(wiring, consumer, &key_columns)?;
     let arguments = aggregates::bind(wiring, consumer, &keys.aggregates, &input.schema)?;
     let spec = WindowSpec {
         assigner,
@@ -47,15 +53,21 @@ pub(super) fn add(wiring: &mut Wiring<'_>, consumer: &Consumer<'_>) -> Result<()
         late: Some(SideTag::new(0)),
     };
     let schema = spec.output_schema(arguments.schema());
-    let schema =
-        schema.map_err(|error| wiring.document.error(&path("aggregates"), error.to_string()))?;
-    let input = aggregates::computed(wiring, consumer, input, &arguments);
+    let schema = schema.map_err(|error| {
+        wiring
+            .document
+            .error(&path("aggregates"), error.to_string())
+    })?;
+    let is_keyed = !spec.key_columns.is_empty();
+    let input = arguments.computed(wiring, consumer, input, is_keyed);
     let input_schema = input.schema.clone();
-    let single = spec.key_columns.is_empty();
     let node = wiring.operator(consumer, &input, 1, move |_| {
-        Ok(Box::new(WindowAggregate::new(input_schema.clone(), spec.clone())?))
+        Ok(Box::new(WindowAggregate::new(
+            input_schema.clone(),
+            spec.clone(),
+        )?))
     });
-    if single {
+    if !is_keyed {
         wiring.graph[node].parallelism = Some(Parallelism::ONE);
     }
     let late = Stream::of(node, Port::Side(0), input.schema);
