@@ -214,6 +214,9 @@ impl<B: Payload> InputGate<B> {
         if receiver.has_priority()
             && let Some((barrier, _)) = receiver.poll_priority()
         {
+            // It overtook elements of this input, so the others must not make it wait.
+            let escalated = self.alignment.escalate(barrier.id);
+            self.act(escalated);
             let facts = self.alignment.on_barrier(index, barrier, now);
             self.act(facts);
             return self.events.pop_front();

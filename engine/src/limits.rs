@@ -11,9 +11,9 @@ pub const RECEIVE_CAPACITY_ELEMENTS: usize = 256;
 /// Bytes that may be in flight on one edge, whatever the number of elements.
 pub const EDGE_BYTES_MAX: usize = 64 << 20;
 
-/// Bytes in flight that every edge is given at least, however many share the job's memory: one
-/// batch of ordinary size must fit.
-pub const EDGE_BYTES_MIN: usize = 1 << 20;
+/// Bytes in flight that every edge is given at least, however many share the job's memory:
+/// one batch of ordinary size must fit.
+pub const EDGE_BYTES_MIN: usize = 256 << 10;
 
 /// Control elements that may wait where data has no room: they are exempt from the bounds
 /// on data, not from a bound.
@@ -22,7 +22,7 @@ pub const CONTROL_ELEMENTS_MAX: usize = 256;
 /// After this time a push or pop that cannot go on is reported once as stuck.
 pub const STUCK_AFTER: Duration = Duration::from_secs(3);
 
-/// Bytes that one step may leave in an outbox before the step ends.
+/// Bytes that one step may leave in all outboxes of a task before the step ends.
 pub const OUTBOX_BYTES_MAX: usize = 1 << 20;
 
 /// Batches that one step may leave in an outbox before the step ends.

@@ -193,7 +193,8 @@ impl Plan {
         let mut chains = chains(&graph, &order, &exchanges, &parallelism, &uids, options);
         place(&mut chains, options.workers.len());
         let mut links = links(&graph, &chains, &exchanges, options);
-        let memory_bytes = bound_memory(&graph, &mut links, options, &mut warnings)?;
+        let tasks = chains.iter().map(|chain| chain.workers.len()).sum();
+        let memory_bytes = bound_memory(&graph, &mut links, tasks, options, &mut warnings)?;
         check_gates(&graph, &chains, &links)?;
         let name = graph.name.clone();
         let workers = options.workers.clone();
@@ -469,6 +470,7 @@ fn links(
 fn bound_memory(
     graph: &Graph,
     links: &mut [LinkPlan],
+    tasks: usize,
     options: &PlanOptions,
     warnings: &mut Vec<String>,
 ) -> Result<u64, PlanError> {
@@ -477,11 +479,9 @@ fn bound_memory(
         .filter(|l| l.bytes_max == 0)
         .map(|l| l.edges)
         .sum();
-    let outboxes = |link: &LinkPlan| link.edges as u64 * OUTBOX_BYTES_MAX as u64;
-    let fixed: u64 = links
-        .iter()
-        .map(|link| outboxes(link) + link.edges as u64 * link.bytes_max as u64)
-        .sum();
+    let need = |link: &LinkPlan| link.edges as u64 * link.bytes_max as u64;
+    let outboxes = tasks as u64 * OUTBOX_BYTES_MAX as u64;
+    let fixed = outboxes + links.iter().map(need).sum::<u64>();
     if open > 0 {
         let share = options.memory_max_bytes.saturating_sub(fixed) / open as u64;
         let share = usize::try_from(share).unwrap_or(EDGE_BYTES_MAX);
@@ -496,8 +496,7 @@ fn bound_memory(
             .filter(|l| l.bytes_max == 0)
             .for_each(|l| l.bytes_max = bytes_max);
     }
-    let need = |link: &LinkPlan| link.edges as u64 * link.bytes_max as u64 + outboxes(link);
-    let need_bytes = links.iter().map(need).sum();
+    let need_bytes = outboxes + links.iter().map(need).sum::<u64>();
     let largest = links.iter().max_by_key(|link| need(link));
     match largest {
         Some(link) if need_bytes > options.memory_max_bytes => Err(PlanError::Memory {

@@ -39,8 +39,10 @@ pub trait Partitioner<B: Payload>: Send {
 #[derive(Default)]
 pub struct Output<B: Payload> {
     groups: Vec<EdgeGroup<B>>,
-    /// Edges whose outbox is at its bound.
+    /// Edges whose outbox holds as many batches as it may.
     full: usize,
+    /// Bytes of data in all outboxes.
+    bytes: usize,
     /// Elements in all outboxes.
     waiting: usize,
     last_stops: bool,
@@ -58,7 +60,6 @@ struct OutEdge<B: Payload> {
     sender: Option<Sender<B>>,
     outbox: VecDeque<(StreamElement<B>, Monotonic)>,
     batches: usize,
-    bytes: usize,
     is_full: bool,
     last: EdgeMetrics,
     name: String,
@@ -82,6 +83,7 @@ impl<B: Payload> Output<B> {
         Self {
             groups: Vec::new(),
             full: 0,
+            bytes: 0,
             waiting: 0,
             last_stops: false,
             discarded_rows: 0,
@@ -158,10 +160,10 @@ impl<B: Payload> Output<B> {
         Ok(in_order)
     }
 
-    /// Whether the step should end: an outbox is at its bound.
+    /// Whether the step should end: the outboxes are at their bound.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.full > 0
+        self.full > 0 || self.bytes >= OUTBOX_BYTES_MAX
     }
 
     /// Moves what waits to the edges as far as they have room, and wakes the receivers that
@@ -252,6 +254,10 @@ impl<B: Payload> Output<B> {
             .full
             .checked_add_signed(counts.full)
             .expect("edges become full once");
+        self.bytes = self
+            .bytes
+            .checked_add_signed(counts.bytes)
+            .expect("only what waits leaves");
         self.waiting = self
             .waiting
             .checked_add_signed(counts.waiting)
@@ -275,6 +281,7 @@ pub enum OutputError {
 #[derive(Default)]
 struct Counts {
     full: isize,
+    bytes: isize,
     waiting: isize,
     discarded_rows: u64,
 }
@@ -312,7 +319,6 @@ impl<B: Payload> OutEdge<B> {
             sender: Some(sender),
             outbox: VecDeque::new(),
             batches: 0,
-            bytes: 0,
             is_full: false,
         }
     }
@@ -354,36 +360,24 @@ impl<B: Payload> OutEdge<B> {
             *old = *new;
             return;
         }
-        if let StreamElement::Data(batch) = &element {
-            self.batches += 1;
-            self.bytes += batch.bytes();
-        }
+        self.count(&element, 1, counts);
         self.outbox.push_back((element, origin));
-        counts.waiting += 1;
-        self.note_full(counts);
     }
 
     fn flush(&mut self, now: Monotonic, counts: &mut Counts) -> Result<(), OutputError> {
         while let Some((element, origin)) = self.outbox.pop_front() {
-            counts.waiting -= 1;
+            self.count(&element, -1, counts);
             let Some(sender) = self.sender.as_mut() else {
                 counts.discarded_rows += rows(&element);
                 continue;
             };
-            let (batches, bytes) = match &element {
-                StreamElement::Data(batch) => (1, batch.bytes()),
-                _ => (0, 0),
-            };
             sender.set_origin(origin);
             match sender.try_push_quiet(element) {
-                Ok(()) => {
-                    self.batches -= batches;
-                    self.bytes -= bytes;
-                }
+                Ok(()) => {}
                 Err(rejected) if rejected.reason == RejectReason::Full => {
                     sender.blocked(now);
+                    self.count(&rejected.element, 1, counts);
                     self.outbox.push_front((rejected.element, origin));
-                    counts.waiting += 1;
                     break;
                 }
                 Err(rejected) => {
@@ -392,7 +386,6 @@ impl<B: Payload> OutEdge<B> {
                 }
             }
         }
-        self.note_full(counts);
         if let Some(sender) = self.sender.as_mut() {
             if self.outbox.is_empty() {
                 sender.unblocked(now);
@@ -407,24 +400,29 @@ impl<B: Payload> OutEdge<B> {
     fn refused(&mut self, reason: RejectReason, counts: &mut Counts) -> Result<(), OutputError> {
         self.last = self.report().metrics;
         self.sender = None;
-        counts.waiting -= self.outbox.len() as isize;
-        counts.discarded_rows += self
-            .outbox
-            .drain(..)
-            .map(|(element, _)| rows(&element))
-            .sum::<u64>();
-        (self.batches, self.bytes) = (0, 0);
-        self.note_full(counts);
+        while let Some((element, _)) = self.outbox.pop_front() {
+            self.count(&element, -1, counts);
+            counts.discarded_rows += rows(&element);
+        }
         match reason {
             RejectReason::Failed(failure) => Err(failure.into()),
             RejectReason::Closed | RejectReason::Full => Ok(()),
         }
     }
 
-    fn note_full(&mut self, counts: &mut Counts) {
-        let is_full = self.batches >= OUTBOX_BATCHES_MAX || self.bytes >= OUTBOX_BYTES_MAX;
-        counts.full += is_full as isize - self.is_full as isize;
-        self.is_full = is_full;
+    /// Counts an element into (`by` 1) or out of (-1) the outbox.
+    fn count(&mut self, element: &StreamElement<B>, by: isize, counts: &mut Counts) {
+        counts.waiting += by;
+        if let StreamElement::Data(batch) = element {
+            counts.bytes += by * batch.bytes() as isize;
+            self.batches = self
+                .batches
+                .checked_add_signed(by)
+                .expect("only what waits leaves");
+            let is_full = self.batches >= OUTBOX_BATCHES_MAX;
+            counts.full += isize::from(is_full) - isize::from(self.is_full);
+            self.is_full = is_full;
+        }
     }
 
     fn report(&self) -> EdgeReport {
