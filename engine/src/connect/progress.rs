@@ -71,16 +71,13 @@ impl SplitProgress {
         for (index, split) in splits.iter().enumerate().rev() {
             ahead_min[index] = split.event_time_min.min(ahead_min[index + 1]);
         }
-        let generator = options.map(|options| {
-            let mut generator = WatermarkGenerator::new(options.strategy());
-            generator.split_announced(REST, Some(ahead_min[0]));
-            generator
-        });
-        Self {
-            generator,
+        let mut progress = Self {
+            generator: options.map(|options| WatermarkGenerator::new(options.strategy())),
             ahead_min,
             reading: None,
-        }
+        };
+        progress.announce_from(0);
+        progress
     }
 
     /// A batch of split `split` came, with its latest event time, if any row has one.
@@ -91,11 +88,14 @@ impl SplitProgress {
         let id = split as SplitId;
         if self.reading != Some(split) {
             generator.split_opened(id);
-            generator.split_announced(REST, Some(self.ahead_min[split + 1]));
             if let Some(done) = self.reading.replace(split) {
                 generator.split_finished(done as SplitId);
             }
+            self.announce_from(split + 1);
         }
+        let Some(generator) = &mut self.generator else {
+            return;
+        };
         // The watermark after all events is not a row's to say: it means the end.
         generator.observe_max(id, latest.map(|latest| latest.min(EVENT_TIME_MAX - 1)));
     }
@@ -103,6 +103,18 @@ impl SplitProgress {
     /// The watermark to emit now, if any.
     pub(super) fn poll(&mut self, now: ProcessingTime) -> Option<Watermark> {
         self.generator.as_mut()?.poll(now)
+    }
+
+    /// The splits from `next` on have not been opened.
+    fn announce_from(&mut self, next: usize) {
+        let Some(generator) = &mut self.generator else {
+            return;
+        };
+        if next + 1 == self.ahead_min.len() {
+            generator.split_finished(REST);
+        } else {
+            generator.split_announced(REST, Some(self.ahead_min[next].min(EVENT_TIME_MAX - 1)));
+        }
     }
 
     /// When `poll` may have something to say though no batch came.

@@ -9,6 +9,7 @@ use crate::edge::EdgeOptions;
 use crate::error::OperatorError;
 use crate::operator::Subtask;
 use crate::task::{SideOutlet, Task};
+use crate::worker::Host;
 
 use super::graph::{ExchangeKind, Graph, NodeId, Port};
 use super::node::StagePlace;
@@ -36,12 +37,12 @@ pub enum BuildError {
     },
 }
 
-/// Builds every task of `plan`.
-pub(super) fn build(plan: &Plan) -> Result<Built, BuildError> {
+/// Builds every task of `plan`, to be run by `host`.
+pub(super) fn build(plan: &Plan, host: &Host) -> Result<Built, BuildError> {
     let bells: Vec<Bell> = plan
         .workers
         .iter()
-        .map(|_| Bell::descriptor())
+        .map(|_| host.bell())
         .collect::<Result<_, _>>()?;
     let mut workers: Vec<_> = bells
         .iter()

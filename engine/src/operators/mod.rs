@@ -12,6 +12,7 @@
 mod aggregate;
 pub mod columnar;
 mod error;
+mod numbers;
 pub mod rows;
 mod schema;
 pub mod state;
@@ -20,6 +21,7 @@ pub mod window;
 
 pub use aggregate::{AggregateKind, AggregateSpec};
 pub use error::SpecError;
+pub use numbers::{Ordered, Summand};
 
 #[cfg(test)]
 pub(crate) mod testing;

@@ -213,7 +213,11 @@ impl<B: Payload> Output<B> {
             Err(RejectReason::Failed(failure)) => Some(failure),
             Ok(()) | Err(RejectReason::Closed | RejectReason::Full) => None,
         });
-        failed.fold(Ok(()), |first, failure| first.and(Err(failure.into())))
+        // Every edge is finished, also behind one that failed.
+        match failed.collect::<Vec<Failure>>().into_iter().next() {
+            Some(failure) => Err(failure.into()),
+            None => Ok(()),
+        }
     }
 
     /// Cancels every edge.

@@ -7,6 +7,8 @@ mod ndjson;
 mod parquet;
 mod sinks;
 
+use crate::clock::Clock;
+use crate::partition::Parallelism;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,12 +16,13 @@ use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use ringway_shm::Bell;
 
-use crate::clock::ProcessingTime;
+use crate::clock::{Clock, ProcessingTime};
 use crate::element::{StreamElement, Watermark};
 use crate::error::OperatorError;
 use crate::operator::{
     Collector, Emitter, Progress, Sink, Source, SourceProgress, StepScope, Subtask,
 };
+use crate::partition::Parallelism;
 
 use super::{ConnectError, SinkOptions, SourceConnector, SourceOptions, checksum};
 
@@ -74,7 +77,7 @@ impl Stepped {
     }
 
     fn poll(&mut self) -> Result<SourceProgress, OperatorError> {
-        let mut step = StepScope::default();
+        let mut step = StepScope::new(Clock::start());
         step.processing_time = self.now;
         let mut out = Emitter::new(&mut self.taken, &mut step, 0);
         self.source.poll(&mut out)
@@ -104,7 +107,7 @@ impl Stepped {
 fn subtask(index: u32, parallelism: u32) -> Subtask {
     Subtask {
         index,
-        parallelism,
+        parallelism: Parallelism::new(parallelism).unwrap(),
         ..Subtask::single("tested")
     }
 }

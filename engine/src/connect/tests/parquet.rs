@@ -95,6 +95,7 @@ fn a_file_without_event_time_has_rows_without_it() {
     for columns in ["", "columns = []"] {
         let options = format!("path = 'a.parquet'\n{columns}\nwatermark = {{}}");
         let elements = run_all(&*source("parquet", &options, dir.path()), 1);
+        assert_eq!(elements.len(), 1, "no time, no watermark");
         let batch = batches(&elements)[0];
         assert_eq!(ints(batch, 0), [None; 3]);
         assert_eq!(batch.schema().field(0).data_type(), &DataType::Int64);

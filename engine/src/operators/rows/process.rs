@@ -283,10 +283,11 @@ mod tests {
         }
     }
 
-    fn counts(
-        room: usize,
-    ) -> Harness<impl Operator<Rows<char>, Rows<(char, u64)>>, Rows<(char, u64)>> {
-        Harness::new(Process::new(|value: &char| *value, Counts::default()), room)
+    type Counting = Box<dyn Operator<Rows<char>, Rows<(char, u64)>>>;
+
+    fn counts(room: usize) -> Harness<Counting, Rows<(char, u64)>> {
+        let counting = Process::new(|value: &char| *value, Counts::default());
+        Harness::new(Box::new(counting), room)
     }
 
     #[test]
