@@ -7,7 +7,7 @@ use ringway::job::Plan;
 use ringway::job::file::{Connected, LoadedJob, Overrides};
 use ringway::partition::Parallelism;
 use ringway::placement::{AllowedCpus, Cores, Placement};
-use ringway::worker::IdlePolicy;
+use ringway::worker::{HostKind, IdlePolicy};
 
 /// A job and where it runs. What is not said here is taken from the job file.
 #[derive(Args)]
@@ -29,6 +29,11 @@ pub(crate) struct JobArgs {
     #[arg(long, env = "RINGWAY_IDLE")]
     pub(crate) idle: Option<IdlePolicy>,
 
+    /// What hosts the workers: `glommio`, an executor that shares the core with file I/O, or
+    /// `thread` [default: glommio, or thread where io_uring is denied].
+    #[arg(long, env = "RINGWAY_HOST")]
+    pub(crate) host: Option<HostKind>,
+
     /// Print one JSON object as the last line of standard output.
     #[arg(long, env = "RINGWAY_JSON")]
     pub(crate) json: bool,
@@ -38,6 +43,7 @@ pub(crate) struct JobArgs {
 pub(crate) struct Planned {
     pub(crate) plan: Plan,
     pub(crate) idle: IdlePolicy,
+    pub(crate) host: HostKind,
     pub(crate) sources: Vec<Connected>,
     pub(crate) sinks: Vec<Connected>,
     /// What the user should know.
@@ -64,6 +70,7 @@ pub(crate) fn plan(args: &JobArgs) -> Result<Planned, String> {
     let warnings = warnings.chain(placement.warning()).collect();
     Ok(Planned {
         idle: args.idle.or(job.options.idle).unwrap_or_default(),
+        host: args.host.or(job.options.host).unwrap_or_default(),
         plan,
         sources: job.sources,
         sinks: job.sinks,
@@ -72,6 +79,8 @@ pub(crate) fn plan(args: &JobArgs) -> Result<Planned, String> {
 }
 
 fn parallelism(text: &str) -> Result<Parallelism, String> {
-    let subtasks: u32 = text.parse().map_err(|_| "must be a whole number from 1 to 128")?;
+    let subtasks: u32 = text
+        .parse()
+        .map_err(|_| "must be a whole number from 1 to 128")?;
     Parallelism::new(subtasks).map_err(|error| error.to_string())
 }

@@ -1,12 +1,14 @@
 //! The options of a job as a whole: the table `job`.
 
+use std::str::FromStr;
+
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 
 use crate::job::PlanOptions;
 use crate::partition::Parallelism;
 use crate::placement::Cores;
-use crate::worker::IdlePolicy;
+use crate::worker::{HostKind, IdlePolicy};
 
 use super::units::Size;
 
@@ -20,8 +22,11 @@ pub struct JobOptions {
     #[serde(deserialize_with = "cores")]
     pub cores: Option<Cores>,
     /// What a worker does when there is nothing to do. Default `"adaptive"`.
-    #[serde(deserialize_with = "idle")]
+    #[serde(deserialize_with = "parsed")]
     pub idle: Option<IdlePolicy>,
+    /// What hosts the workers. Default `"glommio"`, or `"thread"` where io_uring is denied.
+    #[serde(deserialize_with = "parsed")]
+    pub host: Option<HostKind>,
     /// Data elements in flight at most on an edge that does not say itself. Default 1024.
     pub capacity: Option<Capacity>,
     /// Bytes in flight at most on an edge that does not say itself. Default `"64MiB"`, or the
@@ -111,7 +116,11 @@ fn cores<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cores>, D:
     deserializer.deserialize_any(CoresVisitor).map(Some)
 }
 
-fn idle<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IdlePolicy>, D::Error> {
+fn parsed<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err = String>,
+{
     let name = String::deserialize(deserializer)?;
     name.parse().map(Some).map_err(de::Error::custom)
 }
