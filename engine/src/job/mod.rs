@@ -1,6 +1,7 @@
 //! Jobs: what to run (the graph), where (the plan), and running it.
 
 mod build;
+pub mod file;
 pub mod graph;
 pub mod node;
 pub mod payload;
