@@ -330,18 +330,24 @@ fn b71_elements_of_a_receiver_that_is_dropped_are_freed() {
 
 #[test]
 fn b71_a_sender_blocked_on_a_full_edge_wakes_when_the_receiver_is_dropped() {
-    let alive = Arc::new(());
-    let (mut sender, receiver, bell) = open_counted(1);
-    push(&mut sender, counted(&alive));
-    let element = counted(&alive);
-    let pushing = thread::spawn(move || sender.push(element).unwrap_err().reason);
-    until(LONG, "the sender sleeps", || bell.is_armed());
-    let start = Instant::now();
-    drop(receiver);
-    let reason = join_within(LONG, "the push returns", pushing);
-    assert!(start.elapsed() < Duration::from_millis(100));
-    assert_eq!(reason, RejectReason::Failed(Failure::peer_lost("edge")));
-    assert_eq!(Arc::strong_count(&alive), 1);
+    let woken_after = || {
+        let alive = Arc::new(());
+        let (mut sender, receiver, bell) = open_counted(1);
+        push(&mut sender, counted(&alive));
+        let element = counted(&alive);
+        let pushing = thread::spawn(move || sender.push(element).unwrap_err().reason);
+        until(LONG, "the sender sleeps", || bell.is_armed());
+        let start = Instant::now();
+        drop(receiver);
+        let reason = join_within(LONG, "the push returns", pushing);
+        let woken_after = start.elapsed();
+        assert_eq!(reason, RejectReason::Failed(Failure::peer_lost("edge")));
+        assert_eq!(Arc::strong_count(&alive), 1);
+        woken_after
+    };
+    // A busy machine may be slow now and then; a wake-up that is lost is slow every time.
+    let soonest = (0..5).map(|_| woken_after()).min();
+    assert!(soonest < Some(Duration::from_millis(100)), "{soonest:?}");
 }
 
 /// Counts the living, and panics when the one with the fuse is dropped.
