@@ -289,10 +289,7 @@ impl JobHandle {
         }
         let outcome = self.outcome();
         let tasks: Vec<TaskReport> = self.progress().cloned().collect();
-        let first_row = tasks
-            .iter()
-            .filter_map(|task| task.first_row)
-            .min();
+        let first_row = tasks.iter().filter_map(|task| task.first_row).min();
         JobReport {
             outcome,
             tasks,
