@@ -58,6 +58,7 @@ pub(super) struct SplitProgress {
     generator: Option<WatermarkGenerator>,
     /// For each split, the earliest event time of it and of all after it.
     ahead_min: Vec<EventTime>,
+    can_be_idle: bool,
     /// The split that is being read, once one is.
     reading: Option<usize>,
 }
@@ -74,6 +75,7 @@ impl SplitProgress {
         }
         let mut progress = Self {
             generator: options.map(|options| WatermarkGenerator::new(options.strategy())),
+            can_be_idle: options.is_some_and(|options| options.idle_after_ms.is_some()),
             ahead_min,
             reading: None,
         };
@@ -116,6 +118,12 @@ impl SplitProgress {
         } else {
             generator.split_announced(REST, Some(self.ahead_min[next].min(EVENT_TIME_MAX - 1)));
         }
+    }
+
+    /// Whether `poll` is to be asked though no batch came. Otherwise it is not, so that what
+    /// is emitted does not depend on when a source was polled.
+    pub(super) fn may_be_idle(&self) -> bool {
+        self.can_be_idle
     }
 
     /// When `poll` may have something to say though no batch came.
