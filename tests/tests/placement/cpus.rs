@@ -128,7 +128,10 @@ fn only_worker_threads_are_pinned_and_an_embedder_keeps_the_mask_it_had() {
             }
             running.tell(ringway::task::TaskCommand::Cancel);
             assert_eq!(running.outcomes(), ["wait[0] cancelled"]);
-            assert_eq!(*seen.lock().unwrap(), [before.clone()]);
+            assert_eq!(
+                seen.lock().unwrap().as_slice(),
+                std::slice::from_ref(&before)
+            );
             assert_eq!(mask(), before);
         }
     });

@@ -3,12 +3,16 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use ringway::batch::{Row, Rows};
+use ringway::edge::{EdgeOptions, Ending, Popped, Receiver, RejectReason, Sender, local};
+use ringway::element::StreamElement;
+use ringway::placement::AllowedCpus;
 use ringway::task::{Task, TaskCommand, TaskOutcome, TaskState};
 use ringway::worker::{Host, HostKind, IdlePolicy};
 use ringway_netio::executor::Executor;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::rig::{Script, eventually, median, start};
+use super::rig::{Script, eventually, median, start, start_with};
 
 const BOTH: [HostKind; 2] = [HostKind::Thread, HostKind::Glommio];
 const POLICIES: [IdlePolicy; 3] = [IdlePolicy::Adaptive, IdlePolicy::Spin, IdlePolicy::Park];
@@ -156,6 +160,71 @@ fn timers_of_a_worker_without_other_work_fire_within_a_few_milliseconds() {
             assert_eq!(running.outcomes(), ["timer[0] ended"]);
             let median = median(late.lock().unwrap().clone());
             assert!(median <= 5, "{kind} {policy}: {median} ms");
+        }
+    }
+}
+
+/// Pushes the numbers below `count` and ends.
+fn pushes(count: i64, edge: Sender<Rows<i64>>) -> Box<dyn Task> {
+    let mut edge = Some(edge);
+    let mut next = 0;
+    let mut task = Script::waits("push[0]");
+    task.step = Box::new(move |_| {
+        let mut row = Rows::new();
+        row.push(Row::untimed(next));
+        let pushed = edge.as_mut().unwrap().try_push(StreamElement::Data(row));
+        match pushed.map_err(|rejected| rejected.reason) {
+            Err(RejectReason::Full) => return (TaskState::Blocked, 0),
+            other => other.unwrap(),
+        }
+        next += 1;
+        if next < count {
+            return (TaskState::Running, 1);
+        }
+        edge.take().unwrap().finish();
+        (TaskState::Finished(TaskOutcome::Ended), 1)
+    });
+    Box::new(task)
+}
+
+/// Takes numbers until the end, and holds them to their order.
+fn pops(count: i64, mut edge: Receiver<Rows<i64>>) -> Box<dyn Task> {
+    let mut next = 0;
+    let mut task = Script::waits("pop[0]");
+    task.step = Box::new(move |_| match edge.try_pop() {
+        Popped::Empty => (TaskState::Running, 0),
+        Popped::Element(element) => {
+            let StreamElement::Data(rows) = element else {
+                panic!("only data was sent")
+            };
+            assert_eq!(rows.into_vec(), [Row::untimed(next)]);
+            next += 1;
+            (TaskState::Running, 1)
+        }
+        Popped::Ended(ending) => {
+            assert_eq!((ending, next), (Ending::End, count));
+            (TaskState::Finished(TaskOutcome::Ended), 1)
+        }
+    });
+    Box::new(task)
+}
+
+#[test]
+fn two_workers_that_share_a_cpu_pass_elements_one_at_a_time_under_every_policy() {
+    const COUNT: i64 = 2_000;
+    let cpu = AllowedCpus::of_process().unwrap().cpus().first().copied();
+    for kind in BOTH {
+        for policy in POLICIES {
+            let host = Host::new(kind);
+            let (first, second) = (host.bell().unwrap(), host.bell().unwrap());
+            let options = EdgeOptions::named("push -> pop").capacity(1);
+            let (out, into) = local::open(options, first.clone(), second.clone());
+            let pushing = vec![pushes(COUNT, out)];
+            let pushing = start_with(&host, first, cpu, policy, pushing).unwrap();
+            let popping = vec![pops(COUNT, into)];
+            let popping = start_with(&host, second, cpu, policy, popping).unwrap();
+            assert_eq!(pushing.outcomes(), ["push[0] ended"], "{kind} {policy}");
+            assert_eq!(popping.outcomes(), ["pop[0] ended"], "{kind} {policy}");
         }
     }
 }

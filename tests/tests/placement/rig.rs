@@ -85,12 +85,15 @@ impl Running {
     }
 }
 
+/// Whether a task goes on, and the work that it did.
+type OnStep = Box<dyn FnMut(&Clock) -> (TaskState, usize) + Send>;
+
 /// What a task does, besides existing.
 pub(crate) struct Script {
     /// Called on the worker's thread when the task opens.
     pub(crate) open: Box<dyn FnMut() + Send>,
-    /// Called at each step: whether it goes on, and the work done.
-    pub(crate) step: Box<dyn FnMut(&Clock) -> (TaskState, usize) + Send>,
+    /// Called at each step.
+    pub(crate) step: OnStep,
     /// Called for each command.
     pub(crate) command: Box<dyn FnMut(&TaskCommand) + Send>,
     /// The time of the next timer.
