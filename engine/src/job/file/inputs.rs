@@ -194,12 +194,12 @@ fn cycle(document: &Document, left: &[Consumer<'_>]) -> JobFileError {
     {
         seen.push(this);
         let inputs = this.common.input.as_slice().iter();
-        let next = inputs.filter_map(|input| {
+        let mut next = inputs.filter_map(|input| {
             left.iter()
                 .find(|other| other.declared.name == owner(input))
         });
         this = next
-            .last()
+            .next_back()
             .expect("whatever is left waits for another that is");
     }
     let start = seen
