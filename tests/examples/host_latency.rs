@@ -184,7 +184,9 @@ impl Task for Ask {
                         .send()
                         .map_or_else(|| over(TaskOutcome::Cancelled), |()| went_on(1));
                 }
-                self.out.take().into_iter().for_each(Sender::finish);
+                if let Some(out) = self.out.take() {
+                    out.finish().expect("the receiver stays to the end");
+                }
                 over(TaskOutcome::Ended)
             }
         }
@@ -228,7 +230,9 @@ impl Task for Echo {
         if sent {
             return went_on(1);
         }
-        self.out.take().into_iter().for_each(Sender::finish);
+        if let Some(out) = self.out.take() {
+            out.finish().expect("the receiver stays to the end");
+        }
         over(TaskOutcome::Ended)
     }
 
