@@ -31,3 +31,8 @@ pub mod placement;
 pub mod task;
 pub mod watermark;
 pub mod worker;
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

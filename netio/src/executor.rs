@@ -7,43 +7,49 @@
 use std::any::Any;
 use std::fmt;
 use std::future::Future;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use glommio::{LocalExecutor, LocalExecutorBuilder, Placement};
+use rustix::event::{EventfdFlags, eventfd};
 
+use crate::event_wait::readable;
 use crate::probe::{Denial, io_uring, memlock_max_bytes};
 
 /// Locked memory below which glommio refuses to start, in bytes.
 const MEMLOCK_MIN_BYTES: u64 = 512 << 10;
 
-/// How an executor is set up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ExecutorOptions {
-    /// What its messages call it.
-    pub name: String,
-    /// How long a task that always has something to do keeps timers and I/O of the others
-    /// waiting, from 100 microseconds to 1 millisecond. Default: 500 microseconds.
-    pub preempt_timer: Duration,
-    /// Memory that is registered for file I/O, in bytes. Default: 256 KiB, because three
-    /// rings lock it each, and a process may often lock no more than 8 MiB.
-    pub io_memory_bytes: usize,
-}
+/// Memory that is registered for file I/O, in bytes: three rings lock it each, and a process
+/// may often lock no more than 8 MiB.
+const IO_MEMORY_BYTES: usize = 256 << 10;
+
+/// After this time glommio interrupts tasks that keep each other running, to look at timers
+/// and I/O.
+///
+/// It is long, because a short one loses wake-ups: where this timer fires between glommio's
+/// look at I/O and its look at runnable tasks, it takes "interrupted" for "nothing to run" and
+/// sleeps over them. A thread that others push off its core for longer than the timer gets
+/// there; with half a millisecond it did once in a thousand waits on a busy machine. So a task
+/// that spins asks for a look at I/O itself, with [`IoTurn`].
+const PREEMPT_TIMER: Duration = Duration::from_secs(1);
+
+/// The longest wait for I/O that is ready already.
+const IO_TURN_MAX: Duration = Duration::from_millis(10);
 
 /// An executor, bound to the thread that made it.
 pub struct Executor {
     inner: LocalExecutor,
 }
 
-impl ExecutorOptions {
-    /// The defaults, under this name.
-    pub fn named(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            preempt_timer: Duration::from_micros(500),
-            io_memory_bytes: 256 << 10,
-        }
-    }
+/// Makes the executor look at its timers and at I/O, for a task that always has something to
+/// do: [`yield_now`] alone lets only the tasks run that are runnable already. It costs some
+/// microseconds; once in half a millisecond is often enough.
+#[derive(Debug)]
+pub struct IoTurn {
+    /// Its count is never taken, so it is always readable.
+    ready: OwnedFd,
 }
 
 impl Executor {
@@ -57,19 +63,19 @@ impl Executor {
         enough_locked_memory(memlock_max_bytes())
     }
 
-    /// Makes an executor for the calling thread.
+    /// Makes an executor for the calling thread, which its messages call `name`.
     ///
     /// It starts a thread of its own for calls that block, which inherits the affinity of
     /// the calling one: so the calling thread pins itself after this, not before.
     ///
     /// # Errors
     /// As for [`Executor::support`]; also if there are not enough descriptors for its rings.
-    pub fn new(options: &ExecutorOptions) -> Result<Self, Denial> {
+    pub fn new(name: &str) -> Result<Self, Denial> {
         Self::support()?;
         let builder = LocalExecutorBuilder::new(Placement::Unbound)
-            .name(&options.name)
-            .preempt_timer(options.preempt_timer)
-            .io_memory(options.io_memory_bytes);
+            .name(name)
+            .preempt_timer(PREEMPT_TIMER)
+            .io_memory(IO_MEMORY_BYTES);
         // It panics where a ring of its own for probing cannot be made, though ours could.
         let made = catch_unwind(AssertUnwindSafe(|| builder.make()));
         let cause = match made {
@@ -78,7 +84,7 @@ impl Executor {
             Err(panic) => message_of(&*panic),
         };
         Err(Denial::new(
-            format!("the executor {} cannot start ({cause})", options.name),
+            format!("the executor {name} cannot start ({cause})"),
             "raise the limits of open files (`ulimit -n`) and of locked memory (`ulimit -l`)",
         ))
     }
@@ -96,6 +102,29 @@ impl Executor {
     }
 }
 
+impl IoTurn {
+    /// A turn that can be taken any number of times.
+    ///
+    /// # Errors
+    /// No descriptor is left: raise the limit of open files.
+    pub fn new() -> io::Result<Self> {
+        let ready = eventfd(1, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Self { ready })
+    }
+
+    /// Waits until the executor has looked at its timers and at I/O.
+    ///
+    /// # Errors
+    /// As for [`readable`]: go on, and take the next turn.
+    ///
+    /// # Panics
+    /// Outside of an [`Executor`].
+    pub async fn take(&self) -> io::Result<()> {
+        // To wait for what is ready is the only way to have the executor look.
+        readable(self.ready.as_fd(), IO_TURN_MAX).await.map(drop)
+    }
+}
+
 impl fmt::Debug for Executor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Executor")
@@ -104,7 +133,7 @@ impl fmt::Debug for Executor {
     }
 }
 
-/// Lets the other tasks of the executor run, and its I/O, when their time has come.
+/// Lets the other runnable tasks of the executor run. See [`IoTurn`] for those that wait.
 pub async fn yield_now() {
     futures_lite::future::yield_now().await;
 }

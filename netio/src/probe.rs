@@ -109,6 +109,7 @@ fn self_test() -> Result<(), Denial> {
     let nop = opcode::Nop::new().build().user_data(TOKEN);
     // SAFETY: the operation refers to no memory and no descriptor.
     let queued = unsafe { ring.submission().push(&nop) };
+    // Invariant: the ring was made with more than one entry, and this is its first.
     queued.expect("a new ring has room for one operation");
     ring.submit_and_wait(1)
         .map_err(|error| denial("io_uring_enter", &error))?;

@@ -144,12 +144,14 @@ impl<T> Shared<T> {
     /// Whether the consumer is gone.
     #[inline]
     pub(crate) fn is_consumer_gone(&self) -> bool {
-        // Nothing else is published with this flag, so no order is needed.
-        self.common.consumer_gone.load(Ordering::Relaxed)
+        // Acquire pairs with the Release in `end_consumer`: whoever owned the consumer may have
+        // left word of why it went, and that is read after this.
+        self.common.consumer_gone.load(Ordering::Acquire)
     }
 
     pub(crate) fn end_consumer(&self) {
-        self.common.consumer_gone.store(true, Ordering::Relaxed);
+        // Release pairs with the Acquire in `is_consumer_gone`.
+        self.common.consumer_gone.store(true, Ordering::Release);
     }
 
     /// The slots, to be fetched once for a loop over many.

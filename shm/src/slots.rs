@@ -10,6 +10,21 @@ pub(crate) fn allocate<T>(capacity: usize) -> Box<[UnsafeCell<MaybeUninit<T>>]> 
     assert!(capacity > 0, "a ring needs room for at least one element");
     let count = capacity.checked_next_power_of_two();
     let count = count.expect("the capacity of a ring is above the address space");
+    untouched(count)
+}
+
+/// Slots that no store has touched: an edge that is never used takes address space only, and
+/// memory page by page as its slots are first written.
+#[cfg(not(loom))]
+fn untouched<T>(count: usize) -> Box<[UnsafeCell<MaybeUninit<T>>]> {
+    let slots = Box::<[UnsafeCell<MaybeUninit<T>>]>::new_uninit_slice(count);
+    // SAFETY: a cell of `MaybeUninit` is valid whatever its bytes are.
+    unsafe { slots.assume_init() }
+}
+
+/// Loom's cells have state of their own, so each must be made.
+#[cfg(loom)]
+fn untouched<T>(count: usize) -> Box<[UnsafeCell<MaybeUninit<T>>]> {
     (0..count)
         .map(|_| UnsafeCell::new(MaybeUninit::uninit()))
         .collect()

@@ -21,7 +21,8 @@ pub struct WatermarkOptions {
     /// How the splits of the source are to each other. Default `"independent"`.
     pub splits: SplitOrder,
     /// After so many milliseconds without a batch the source says that it is idle, so that it
-    /// does not hold back others. Default: never.
+    /// does not hold back others; with independent splits once its last one is open. Default:
+    /// never.
     pub idle_after_ms: Option<u64>,
 }
 
@@ -57,6 +58,7 @@ pub(super) struct SplitProgress {
     generator: Option<WatermarkGenerator>,
     /// For each split, the earliest event time of it and of all after it.
     ahead_min: Vec<EventTime>,
+    can_be_idle: bool,
     /// The split that is being read, once one is.
     reading: Option<usize>,
 }
@@ -73,6 +75,7 @@ impl SplitProgress {
         }
         let mut progress = Self {
             generator: options.map(|options| WatermarkGenerator::new(options.strategy())),
+            can_be_idle: options.is_some_and(|options| options.idle_after_ms.is_some()),
             ahead_min,
             reading: None,
         };
@@ -115,6 +118,12 @@ impl SplitProgress {
         } else {
             generator.split_announced(REST, Some(self.ahead_min[next].min(EVENT_TIME_MAX - 1)));
         }
+    }
+
+    /// Whether `poll` is to be asked though no batch came. Otherwise it is not, so that what
+    /// is emitted does not depend on when a source was polled.
+    pub(super) fn may_be_idle(&self) -> bool {
+        self.can_be_idle
     }
 
     /// When `poll` may have something to say though no batch came.
@@ -180,6 +189,24 @@ mod tests {
         assert_eq!(progress.poll(0), Some(Watermark::active(95)));
         progress.observe(1, None);
         assert_eq!(progress.poll(0), None);
+    }
+
+    #[test]
+    fn a_source_that_is_quiet_says_that_it_is_idle_and_not_that_it_ends() {
+        for order in [SplitOrder::Independent, SplitOrder::Ordered] {
+            let options = WatermarkOptions {
+                idle_after_ms: Some(50),
+                ..bounded(0, order)
+            };
+            let mut progress = SplitProgress::new(Some(&options), &splits(&[0]));
+            progress.observe(0, Some(7));
+            assert_eq!(progress.poll(1000), Some(Watermark::active(7)));
+            assert_eq!(progress.idle_at(), Some(1050));
+            assert_eq!(progress.poll(1050), Some(Watermark::idle(7)));
+            assert_eq!(progress.poll(1100), None);
+            progress.observe(0, Some(7));
+            assert_eq!(progress.poll(1100), Some(Watermark::active(7)));
+        }
     }
 
     #[test]

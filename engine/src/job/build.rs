@@ -99,6 +99,7 @@ impl Edges {
     ) {
         let planned = &plan.links[link];
         let (from, to) = (&plan.chains[planned.from], &plan.chains[planned.to]);
+        // Invariant: the graph looked the output up when it connected the stream.
         let payload = plan
             .graph
             .output_type(planned.node, planned.port)
@@ -175,6 +176,7 @@ impl TaskBuilder<'_> {
             let made = node.factory.stage(place, stage.take());
             stage = Some(made.map_err(|error| not_made(&subtasks[position], &error))?);
         }
+        // Invariant: the last node is a sink, which makes a stage, or has an output.
         let stage = stage.expect("a chain ends in a sink or in an output");
         let head = &self.plan.graph[self.chain.nodes[0]];
         match head.factory.input() {

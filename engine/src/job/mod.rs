@@ -3,6 +3,7 @@
 mod build;
 pub mod file;
 pub mod graph;
+mod keyed_stream;
 pub mod node;
 pub mod payload;
 pub mod plan;
@@ -11,6 +12,7 @@ pub mod stream;
 
 pub use build::BuildError;
 pub use graph::{Exchange, ExchangeKind, Graph, NodeId, Port};
+pub use keyed_stream::{KeyedStream, WindowStream, WindowedStream};
 pub use plan::{Plan, PlanError, PlanOptions};
 pub use run::{JobError, JobHandle, JobOutcome, JobReport, RunOptions, start};
-pub use stream::{BatchStream, DataStream, Job, KeyedStream, RunError, Stream};
+pub use stream::{BatchStream, DataStream, Job, RunError, Stream};

@@ -10,6 +10,7 @@
 //! - an empty batch is not emitted.
 
 mod aggregate;
+mod boundary;
 pub mod columnar;
 mod error;
 mod numbers;
@@ -20,6 +21,7 @@ mod watermarks;
 pub mod window;
 
 pub use aggregate::{AggregateKind, AggregateSpec};
+pub use boundary::{ColumnsToRows, RowsToColumns};
 pub use error::SpecError;
 pub use numbers::{Ordered, Summand};
 

@@ -1,26 +1,35 @@
 //! The host that shares a worker's thread with file I/O: the duty cycle is one task of an
 //! executor.
 
+use std::time::Duration;
+
 use ringway_netio::event_wait;
-use ringway_netio::executor::yield_now;
+use ringway_netio::executor::{IoTurn, yield_now};
 
 use super::{IdleAction, IdlePolicy, Idler, Worker};
 
+/// How long a worker that does not park keeps timers and I/O of the executor waiting.
+const IO_EVERY: Duration = Duration::from_micros(500);
+
 /// Turns the worker until all its tasks are over. Between two turns the executor's other tasks
-/// and its I/O get their time; while the worker parks, they have the core.
+/// get their time, and twice in a millisecond its I/O; while the worker parks, they have the
+/// core.
 ///
 /// # Panics
 /// If the worker's bell has no descriptor: that is what the executor waits for.
-pub(super) async fn run_on_executor(mut worker: Worker, policy: IdlePolicy) {
+pub(super) async fn run_on_executor(mut worker: Worker, policy: IdlePolicy, io: IoTurn) {
     assert!(
         worker.bell().as_fd().is_some(),
         "a worker on an executor has a bell with a descriptor"
     );
     worker.open();
     let mut idler = Idler::new(policy);
+    let mut io_at = worker.now();
     while !worker.is_done() {
         let work = worker.turn();
-        match idler.after_turn(work, worker.now()) {
+        let now = worker.now();
+        let action = idler.after_turn(work, now);
+        match action {
             IdleAction::Again => yield_now().await,
             IdleAction::Yield => {
                 std::thread::yield_now();
@@ -28,6 +37,18 @@ pub(super) async fn run_on_executor(mut worker: Worker, policy: IdlePolicy) {
             }
             IdleAction::Park => park(&mut worker).await,
         }
+        if action == IdleAction::Park {
+            io_at = worker.now();
+        } else if now.since(io_at) >= IO_EVERY {
+            look_at_io(&io).await;
+            io_at = now;
+        }
+    }
+}
+
+async fn look_at_io(io: &IoTurn) {
+    if let Err(error) = io.take().await {
+        tracing::debug!(%error, "the executor cannot look at its I/O");
     }
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::str::FromStr;
 use std::thread::JoinHandle;
 
-use ringway_netio::executor::{Executor, ExecutorOptions};
+use ringway_netio::executor::{Executor, IoTurn};
 use ringway_netio::probe::Denial;
 use ringway_shm::{Bell, Producer, ring};
 
@@ -17,12 +17,11 @@ use super::{IdlePolicy, Worker, run_on_thread};
 /// What hosts a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum HostKind {
-    /// A thread with nothing else on it.
-    Thread,
-    /// A glommio executor: connectors and spilling share the worker's thread and do their file
-    /// I/O through io_uring. The default; where io_uring is denied, [`HostKind::Thread`] takes
-    /// its place.
+    /// A thread with nothing else on it. The default.
     #[default]
+    Thread,
+    /// A glommio executor: tasks that do file I/O through io_uring share the worker's thread.
+    /// Where io_uring is denied, [`HostKind::Thread`] takes its place.
     Glommio,
 }
 
@@ -218,7 +217,7 @@ fn run(
     // Before the pin, because the executor starts a thread of its own, which inherits.
     let (executor, in_use) = match wanted.kind {
         HostKind::Thread => (None, wanted),
-        HostKind::Glommio => match Executor::new(&ExecutorOptions::named(&thread.name)) {
+        HostKind::Glommio => match executor(&thread.name) {
             Ok(executor) => (Some(executor), wanted),
             Err(denial) => (None, HostInUse::instead(denial)),
         },
@@ -233,9 +232,18 @@ fn run(
     }
     let mut worker = make_worker();
     match executor {
-        Some(executor) => executor.run(run_on_executor(worker, thread.policy)),
+        Some((executor, io)) => executor.run(run_on_executor(worker, thread.policy, io)),
         None => run_on_thread(&mut worker, thread.policy),
     }
+}
+
+fn executor(name: &str) -> Result<(Executor, IoTurn), Denial> {
+    let executor = Executor::new(name)?;
+    let io = IoTurn::new().map_err(|error| Denial {
+        cause: format!("the executor {name} has no eventfd ({error})"),
+        what_to_do: "raise the limit of open files (`ulimit -n`)".to_owned(),
+    })?;
+    Ok((executor, io))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::sync::{Arc, Mutex};
 
-use arrow::array::Int64Array;
+use arrow::array::{ArrayRef, Int64Array, StringArray};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::super::{
@@ -115,11 +115,10 @@ fn a_reader_is_only_a_little_ahead_and_stops_when_its_source_is_dropped() {
 #[test]
 fn a_reader_ahead_is_bounded_in_bytes_too() {
     let dir = tempfile::tempdir().unwrap();
-    // One row that holds on to 24 MiB.
-    let mut times = Vec::with_capacity(3 << 20);
-    times.push(0);
-    let times = Arc::new(Int64Array::from(times));
-    let large = RecordBatch::try_from_iter([("event_time", times as _)]).unwrap();
+    // One row of 24 MiB.
+    let time: ArrayRef = Arc::new(Int64Array::from(vec![0]));
+    let text: ArrayRef = Arc::new(StringArray::from(vec!["x".repeat(24 << 20)]));
+    let large = RecordBatch::try_from_iter([("event_time", time), ("text", text)]).unwrap();
     let (source, stats) = scripted(&some_file(&dir), move || Ok(Some(large.clone())));
     let mut stepped = Stepped::of(Box::new(source), &subtask(0, 1));
     // One batch is queued; the second waits though there are slots.
@@ -150,9 +149,15 @@ fn nothing_is_taken_while_the_output_is_full() {
 fn a_panic_of_a_reader_is_an_error_that_names_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let (source, _) = scripted(&some_file(&dir), || panic!("out of luck"));
-    let stepped = Stepped::of(Box::new(source), &subtask(0, 1));
-    let error = stepped.run().unwrap_err().to_string();
+    let mut stepped = Stepped::of(Box::new(source), &subtask(0, 1));
+    let error = loop {
+        match stepped.poll() {
+            Ok(progress) => assert_eq!(progress, SourceProgress::Pending(None)),
+            Err(error) => break error.to_string(),
+        }
+    };
     assert!(error.contains("input panicked: out of luck"), "{error}");
+    assert!(stepped.run().is_err(), "a failure never becomes an end");
 }
 
 #[test]

@@ -1,14 +1,13 @@
 //! What connectors promise, with real files. Goal: each promise of `docs/CONNECTORS.md` that
 //! can be broken. Method: sources and sinks are stepped as a worker would, in virtual time.
 
+mod documented;
 mod files;
 mod made;
 mod ndjson;
 mod parquet;
 mod sinks;
 
-use crate::clock::Clock;
-use crate::partition::Parallelism;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

@@ -228,3 +228,6 @@ fn not_a_key(positions: &[usize], fields: &[FieldRef]) -> SpecError {
         data_type: fields[at].data_type().clone(),
     }
 }
+
+#[cfg(test)]
+mod tests;

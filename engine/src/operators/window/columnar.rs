@@ -64,6 +64,35 @@ impl WindowSpec {
 /// by their end, the keys of a window in the order in which they were first seen in its
 /// earliest part. Several windows may share a batch. State is freed when a window and its
 /// allowed lateness are past.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use arrow::datatypes::{DataType, Field, Schema};
+/// use ringway::operator::SideTag;
+/// use ringway::operators::window::{WindowAggregate, WindowAssigner, WindowSpec};
+/// use ringway::operators::{AggregateKind, AggregateSpec};
+///
+/// let flights = Arc::new(Schema::new(vec![
+///     Field::new("event_time", DataType::Int64, true),
+///     Field::new("carrier", DataType::Utf8, false),
+///     Field::new("delay", DataType::Int64, true),
+/// ]));
+/// let spec = WindowSpec {
+///     assigner: WindowAssigner::sliding(86_400_000, 3_600_000, 0)?,
+///     key_columns: vec![1],
+///     aggregates: vec![
+///         AggregateSpec::count("flights"),
+///         AggregateSpec::of(AggregateKind::Mean, 2, "mean_delay"),
+///     ],
+///     allowed_lateness_ms: 0,
+///     late: Some(SideTag::new(0)),
+/// };
+/// assert_eq!(spec.output_schema(&flights)?.field(3).name(), "carrier");
+/// let delays = WindowAggregate::new(flights, spec)?;
+/// # let _ = delays;
+/// # Ok::<(), ringway::operators::SpecError>(())
+/// ```
 pub struct WindowAggregate {
     input: SchemaRef,
     frontier: Frontier,

@@ -10,6 +10,6 @@ mod stage;
 mod typed;
 
 pub use aggregator::{Aggregator, Count, Extreme, Mean, Sum};
-pub use assigner::{Window, WindowAssigner};
+pub use assigner::{WINDOWS_OF_A_ROW_MAX, Window, WindowAssigner};
 pub use columnar::{WindowAggregate, WindowSpec};
 pub use typed::{KeyedWindow, WindowResult};

@@ -83,12 +83,13 @@ impl Panes {
         let mut slots = std::mem::take(&mut self.slot_buffer);
         slots.clear();
         slots.reserve(times.len());
-        let mut rows = times.iter().zip(&keys).peekable();
-        while let Some((first, _)) = rows.peek() {
-            let index = self.index_of(**first);
-            let LivePane { pane, keys } = &mut self.panes[index];
-            while let Some((_, key)) = rows.next_if(|(time, _)| pane.contains(**time)) {
-                slots.push(keys.slot_of(*key, &mut self.pool, &mut self.interner));
+        let mut row = 0;
+        while row < times.len() {
+            let index = self.index_of(times[row]);
+            let LivePane { pane, keys: held } = &mut self.panes[index];
+            while row < times.len() && pane.contains(times[row]) {
+                slots.push(held.slot_of(keys[row], &mut self.pool, &mut self.interner));
+                row += 1;
             }
         }
         self.accumulators.resize(self.pool.count());

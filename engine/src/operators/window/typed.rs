@@ -32,6 +32,24 @@ pub struct WindowResult<K, R> {
 /// window as they were first seen in its earliest part; rows within the allowed lateness
 /// give full results anew, once a batch; later rows and rows without an event time go to
 /// the late output.
+///
+/// ```
+/// use ringway::operators::window::{Count, Extreme, KeyedWindow, Mean, WindowAssigner};
+///
+/// struct Flight { carrier: String, delay: i64 }
+///
+/// let hourly = WindowAssigner::tumbling(3_600_000, 0)?;
+/// let delay = |flight: &Flight| flight.delay;
+/// let delays = KeyedWindow::new(
+///     |flight: &Flight| flight.carrier.clone(),
+///     hourly,
+///     (Count, (Mean(delay), Extreme::max(delay))),
+///     0,
+///     None,
+/// );
+/// # let _ = delays;
+/// # Ok::<(), ringway::operators::SpecError>(())
+/// ```
 pub struct KeyedWindow<T, K, A: Aggregator<T>, Key> {
     key: Key,
     aggregator: A,
@@ -193,7 +211,7 @@ where
         let window = self
             .frontier
             .next_complete(watermark.timestamp, &self.panes)?;
-        let mut seen = HashSet::new();
+        let mut seen = HashSet::with_hasher(FastHash::default());
         let live = self.panes.range(window.start()..=window.last());
         let keys = live
             .flat_map(|(_, pane)| pane.accumulators.iter().map(|(key, _)| key))
