@@ -181,7 +181,7 @@ fn pushes(count: i64, edge: Sender<Rows<i64>>) -> Box<dyn Task> {
         if next < count {
             return (TaskState::Running, 1);
         }
-        edge.take().unwrap().finish();
+        edge.take().unwrap().finish().unwrap();
         (TaskState::Finished(TaskOutcome::Ended), 1)
     });
     Box::new(task)
