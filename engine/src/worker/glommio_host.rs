@@ -72,7 +72,8 @@ async fn park(worker: &mut Worker) -> bool {
     match event_wait::readable(descriptor, limit).await {
         Ok(_) => {
             bell.clear();
-            true
+            // Without a time to wait there was no look at I/O either.
+            !limit.is_zero()
         }
         Err(error) => {
             // The thread sleeps alone, and the executor's other tasks wait for it: late, but
