@@ -30,6 +30,9 @@ pub struct TaskReport {
     pub discarded_rows: u64,
     /// Elements that came in over edges, data and control.
     pub elements_in: u64,
+    /// Checkpoints that did not complete in this task: a barrier that will never come on every
+    /// input, or an operator that could not write its state.
+    pub checkpoints_lost: u64,
     /// The watermark that the task has reached.
     pub watermark: Option<EventTime>,
     /// The edges that leave the task.
