@@ -11,5 +11,5 @@ pub mod stream;
 pub use build::BuildError;
 pub use graph::{Exchange, ExchangeKind, Graph, NodeId, Port};
 pub use plan::{Plan, PlanError, PlanOptions};
-pub use run::{JobError, JobHandle, JobOutcome, JobReport, RunOptions, start};
+pub use run::{CommandRefused, JobError, JobHandle, JobOutcome, JobReport, RunOptions, start};
 pub use stream::{BatchStream, DataStream, Job, KeyedStream, RunError, Stream};
