@@ -14,5 +14,5 @@ pub use build::BuildError;
 pub use graph::{Exchange, ExchangeKind, Graph, NodeId, Port};
 pub use keyed_stream::{KeyedStream, WindowStream, WindowedStream};
 pub use plan::{Plan, PlanError, PlanOptions};
-pub use run::{JobError, JobHandle, JobOutcome, JobReport, RunOptions, start};
+pub use run::{CommandRefused, JobError, JobHandle, JobOutcome, JobReport, RunOptions, start};
 pub use stream::{BatchStream, DataStream, Job, RunError, Stream};

@@ -51,8 +51,8 @@ pub struct StagePlace {
     pub subtask: Subtask,
     /// Its position in the chain, from 0.
     pub position: usize,
-    /// The number of its first side output among those of the task.
-    pub side_base: usize,
+    /// Its side outputs among those of the task.
+    pub sides: std::ops::Range<usize>,
 }
 
 /// A source node: `make` builds the source of a subtask.
@@ -183,9 +183,9 @@ where
         let StagePlace {
             subtask,
             position,
-            side_base,
+            sides,
         } = place;
-        let stage = OperatorStage::new(operator, subtask, position, side_base, next);
+        let stage = OperatorStage::new(operator, subtask, position, sides, next);
         Ok(Erased::new(Box::new(stage) as Box<dyn Stage<In>>))
     }
 
