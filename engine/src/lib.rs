@@ -6,6 +6,7 @@
 //! [`edge`] (the path between two subtasks), [`gate`] (several edges into one
 //! subtask), [`operator`] (what a user writes), [`task`] and [`worker`] (what runs
 //! it), [`job`] (how a job is said).
+#![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
 #![forbid(unsafe_code)]
 
 pub mod align;
@@ -30,3 +31,8 @@ pub mod placement;
 pub mod task;
 pub mod watermark;
 pub mod worker;
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -179,6 +179,7 @@ impl Graph {
         to: NodeId,
         exchange: Exchange,
     ) -> &mut StreamEdge {
+        // Invariant: whoever builds a graph from user input asks for the types first.
         let output = self
             .output_type(from, port)
             .expect("the node has this output");
@@ -197,6 +198,7 @@ impl Graph {
             capacity_elements: None,
             bytes_max: None,
         });
+        // Invariant: it was pushed just above.
         self.streams.last_mut().expect("one was pushed")
     }
 

@@ -1,7 +1,9 @@
 //! Jobs: what to run (the graph), where (the plan), and running it.
 
 mod build;
+pub mod file;
 pub mod graph;
+mod keyed_stream;
 pub mod node;
 pub mod payload;
 pub mod plan;
@@ -10,6 +12,7 @@ pub mod stream;
 
 pub use build::BuildError;
 pub use graph::{Exchange, ExchangeKind, Graph, NodeId, Port};
+pub use keyed_stream::{KeyedStream, WindowStream, WindowedStream};
 pub use plan::{Plan, PlanError, PlanOptions};
 pub use run::{JobError, JobHandle, JobOutcome, JobReport, RunOptions, start};
-pub use stream::{BatchStream, DataStream, Job, KeyedStream, RunError, Stream};
+pub use stream::{BatchStream, DataStream, Job, RunError, Stream};

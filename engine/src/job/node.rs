@@ -176,6 +176,7 @@ where
 
     fn stage(&self, place: StagePlace, next: Option<Erased>) -> Result<Erased, OperatorError> {
         let operator = (self.make)(&place.subtask)?;
+        // Invariant: the builder makes an output for every last node that has one.
         let next = next
             .expect("an operator has an output")
             .take::<Box<dyn Stage<Out>>>();

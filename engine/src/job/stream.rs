@@ -22,13 +22,17 @@ use std::rc::Rc;
 
 use arrow::array::RecordBatch;
 
-use crate::batch::{Payload, Rows};
+use crate::batch::{Payload, Row, Rows};
+use crate::connect::MemorySource;
+use crate::element::{EventTime, StreamElement};
 use crate::error::OperatorError;
 use crate::operator::{Operator, SideTag, Sink, Source, Subtask};
 use crate::operators::rows;
 use crate::output::ByKeyHash;
 use crate::partition::{Key, Parallelism};
+use crate::watermark::WatermarkStrategy;
 
+use super::KeyedStream;
 use super::graph::{Exchange, Graph, NodeId, Port};
 use super::node::{OperatorNode, SinkNode, SourceNode};
 use super::payload::PayloadType;
@@ -53,12 +57,6 @@ pub type DataStream<T> = Stream<Rows<T>>;
 
 /// A stream of Arrow record batches.
 pub type BatchStream = Stream<RecordBatch>;
-
-/// A stream of typed rows whose rows with the same key go to the same subtask.
-pub struct KeyedStream<T: Clone + Send + 'static, F> {
-    stream: DataStream<T>,
-    key: F,
-}
 
 /// Where a stream comes from, and how it is spread over the subtasks of its next operator.
 #[derive(Clone)]
@@ -109,10 +107,6 @@ impl Job {
     where
         T: Clone + Send + Sync + 'static,
     {
-        use crate::batch::Row;
-        use crate::connect::MemorySource;
-        use crate::element::StreamElement;
-
         let rows: Vec<Row<T>> = values.into_iter().map(Row::untimed).collect();
         let stream = self.source(name, move |_| {
             Ok(MemorySource::new([StreamElement::Data(Rows::from(
@@ -323,6 +317,17 @@ impl<T: Clone + Send + 'static> DataStream<T> {
         })
     }
 
+    /// Gives each row the event time `event_time` of it, and the stream watermarks by this
+    /// strategy. To keep the event times that rows have, give `|row| row.event_time`.
+    pub fn assign_timestamps<F>(self, strategy: WatermarkStrategy, event_time: F) -> Self
+    where
+        F: FnMut(&Row<T>) -> Option<EventTime> + Clone + Send + Sync + 'static,
+    {
+        self.process("assign_timestamps", move |_| {
+            Ok(rows::AssignTimestamps::new(event_time.clone(), strategy))
+        })
+    }
+
     /// The rows for whose value `to_first` says so, and the others.
     pub fn split<F>(self, to_first: F) -> (Self, Self)
     where
@@ -344,45 +349,6 @@ impl<T: Clone + Send + 'static> DataStream<T> {
             let mut by = by.clone();
             Box::new(ByKeyHash::new(move |value: &T| by(value).key_hash()))
         });
-        KeyedStream {
-            stream: self.exchange(exchange),
-            key,
-        }
-    }
-}
-
-impl<T: Clone + Send + 'static, F> KeyedStream<T, F> {
-    /// Folds each value into that of its key, and emits the result after each row. Keys are
-    /// kept for ever.
-    pub fn reduce<K, R>(self, reduce: R) -> DataStream<T>
-    where
-        K: Key,
-        F: FnMut(&T) -> K + Clone + Send + Sync + 'static,
-        R: FnMut(&mut T, T) + Clone + Send + Sync + 'static,
-    {
-        let key = self.key;
-        self.stream.process("reduce", move |_| {
-            Ok(rows::KeyedReduce::<K, T, F, R>::new(
-                key.clone(),
-                reduce.clone(),
-            ))
-        })
-    }
-
-    /// Adds an operator that sees all rows of its keys: `make` makes one for each subtask and
-    /// is given the key function.
-    pub fn process<Out, Op>(
-        self,
-        name: &str,
-        make: impl Fn(&Subtask, F) -> Result<Op, OperatorError> + Send + Sync + 'static,
-    ) -> Stream<Out>
-    where
-        F: Clone + Send + Sync + 'static,
-        Out: Payload,
-        Op: Operator<Rows<T>, Out> + 'static,
-    {
-        let key = self.key;
-        self.stream
-            .process(name, move |subtask| make(subtask, key.clone()))
+        KeyedStream::new(self.exchange(exchange), key)
     }
 }

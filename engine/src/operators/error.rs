@@ -45,6 +45,19 @@ pub enum SpecError {
         /// The slide, in milliseconds.
         slide_ms: i64,
     },
+    /// A row would be in so many windows that no machine keeps up.
+    #[error(
+        "windows of {size_ms} ms that slide by {slide_ms} ms put each row into more than \
+         {windows_max} windows: slide by more"
+    )]
+    WindowOverlap {
+        /// The size, in milliseconds.
+        size_ms: i64,
+        /// The slide, in milliseconds.
+        slide_ms: i64,
+        /// The most windows that a row may be in.
+        windows_max: i64,
+    },
     /// Windows with gaps between them.
     #[error(
         "windows of {size_ms} ms that slide by {slide_ms} ms leave gaps: \

@@ -10,8 +10,10 @@
 //! - an empty batch is not emitted.
 
 mod aggregate;
+mod boundary;
 pub mod columnar;
 mod error;
+mod numbers;
 pub mod rows;
 mod schema;
 pub mod state;
@@ -19,7 +21,9 @@ mod watermarks;
 pub mod window;
 
 pub use aggregate::{AggregateKind, AggregateSpec};
+pub use boundary::{ColumnsToRows, RowsToColumns};
 pub use error::SpecError;
+pub use numbers::{Ordered, Summand};
 
 #[cfg(test)]
 pub(crate) mod testing;

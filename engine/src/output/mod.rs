@@ -16,7 +16,7 @@ use crate::clock::Monotonic;
 use crate::edge::{EdgeMetrics, Failure, RejectReason, Sender, Transport};
 use crate::element::{Barrier, StreamElement};
 use crate::error::OperatorError;
-use crate::limits::{OUTBOX_BATCHES_MAX, OUTBOX_BYTES_MAX};
+use crate::limits::{CONTROL_ELEMENTS_MAX, OUTBOX_BATCHES_MAX, OUTBOX_BYTES_MAX};
 
 /// Chooses the edges of a batch.
 pub trait Partitioner<B: Payload>: Send {
@@ -39,7 +39,7 @@ pub trait Partitioner<B: Payload>: Send {
 #[derive(Default)]
 pub struct Output<B: Payload> {
     groups: Vec<EdgeGroup<B>>,
-    /// Edges whose outbox holds as many batches as it may.
+    /// Edges whose outbox holds as many elements as it may.
     full: usize,
     /// Bytes of data in all outboxes.
     bytes: usize,
@@ -60,6 +60,7 @@ struct OutEdge<B: Payload> {
     sender: Option<Sender<B>>,
     outbox: VecDeque<(StreamElement<B>, Monotonic)>,
     batches: usize,
+    controls: usize,
     is_full: bool,
     last: EdgeMetrics,
     name: String,
@@ -107,12 +108,12 @@ impl<B: Payload> Output<B> {
             return Ok(());
         };
         let mut counts = Counts::default();
-        for group in others {
-            group.data(batch.clone(), origin, &mut counts)?;
-        }
-        last.data(batch, origin, &mut counts)?;
+        let result = others
+            .iter_mut()
+            .try_for_each(|group| group.data(batch.clone(), origin, &mut counts))
+            .and_then(|()| last.data(batch, origin, &mut counts));
         self.count(counts);
-        Ok(())
+        result
     }
 
     /// Emits a control element on every edge, in order with the data.
@@ -127,11 +128,11 @@ impl<B: Payload> Output<B> {
         debug_assert!(!element.is_data(), "data is partitioned");
         self.last_stops = matches!(element, StreamElement::Drain(drain) if drain.stops());
         let mut counts = Counts::default();
-        for edge in self.groups.iter_mut().flat_map(|group| &mut group.edges) {
-            edge.push(element.clone(), origin, &mut counts)?;
-        }
+        let result = self
+            .edges_mut()
+            .try_for_each(|edge| edge.push(element.clone(), origin, &mut counts));
         self.count(counts);
-        Ok(())
+        result
     }
 
     /// Sends an unaligned barrier on every edge ahead of what is queued there. What waits in
@@ -141,23 +142,15 @@ impl<B: Payload> Output<B> {
     /// # Errors
     /// When an edge has failed.
     pub fn overtake(&mut self, barrier: Barrier, origin: Monotonic) -> Result<usize, OutputError> {
-        let mut in_order = 0;
+        self.last_stops = false;
         let mut counts = Counts::default();
-        for edge in self.groups.iter_mut().flat_map(|group| &mut group.edges) {
-            let Some(sender) = edge.sender.as_mut() else {
-                continue;
-            };
-            match sender.try_push_priority(barrier) {
-                Ok(()) => {}
-                Err(rejected) if rejected.reason == RejectReason::Full => {
-                    in_order += 1;
-                    edge.push(StreamElement::Barrier(barrier), origin, &mut counts)?;
-                }
-                Err(rejected) => edge.refused(rejected.reason, &mut counts)?,
-            }
-        }
+        let mut in_order = 0;
+        let result = self.edges_mut().try_for_each(|edge| {
+            in_order += usize::from(!edge.overtake(barrier, origin, &mut counts)?);
+            Ok(())
+        });
         self.count(counts);
-        Ok(in_order)
+        result.map(|()| in_order)
     }
 
     /// Whether the step should end: the outboxes are at their bound.
@@ -173,11 +166,11 @@ impl<B: Payload> Output<B> {
     /// When an edge has failed.
     pub fn flush(&mut self, now: Monotonic) -> Result<bool, OutputError> {
         let mut counts = Counts::default();
-        for edge in self.groups.iter_mut().flat_map(|group| &mut group.edges) {
-            edge.flush(now, &mut counts)?;
-        }
+        let result = self
+            .edges_mut()
+            .try_for_each(|edge| edge.flush(now, &mut counts));
         self.count(counts);
-        Ok(self.waiting == 0)
+        result.map(|()| self.waiting == 0)
     }
 
     /// Whether something waits in an outbox.
@@ -213,7 +206,11 @@ impl<B: Payload> Output<B> {
             Err(RejectReason::Failed(failure)) => Some(failure),
             Ok(()) | Err(RejectReason::Closed | RejectReason::Full) => None,
         });
-        failed.fold(Ok(()), |first, failure| first.and(Err(failure.into())))
+        // Every edge is finished, also behind one that failed.
+        match failed.collect::<Vec<Failure>>().into_iter().next() {
+            Some(failure) => Err(failure.into()),
+            None => Ok(()),
+        }
     }
 
     /// Cancels every edge.
@@ -239,6 +236,10 @@ impl<B: Payload> Output<B> {
         self.discarded_rows
     }
 
+    fn edges_mut(&mut self) -> impl Iterator<Item = &mut OutEdge<B>> {
+        self.groups.iter_mut().flat_map(|group| &mut group.edges)
+    }
+
     fn take_senders(&mut self) -> impl Iterator<Item = Sender<B>> {
         self.groups
             .iter_mut()
@@ -249,6 +250,8 @@ impl<B: Payload> Output<B> {
             })
     }
 
+    /// Adds what edges did to the totals, also where one of them failed: the others go on from
+    /// there.
     fn count(&mut self, counts: Counts) {
         self.full = self
             .full
@@ -319,6 +322,7 @@ impl<B: Payload> OutEdge<B> {
             sender: Some(sender),
             outbox: VecDeque::new(),
             batches: 0,
+            controls: 0,
             is_full: false,
         }
     }
@@ -349,6 +353,26 @@ impl<B: Payload> OutEdge<B> {
         };
         self.keep(element, origin, counts);
         Ok(())
+    }
+
+    /// Sends a barrier ahead of what is queued. `false` where the slot for that is still taken:
+    /// there it follows in order.
+    fn overtake(
+        &mut self,
+        barrier: Barrier,
+        origin: Monotonic,
+        counts: &mut Counts,
+    ) -> Result<bool, OutputError> {
+        let Some(sender) = self.sender.as_mut() else {
+            return Ok(true);
+        };
+        match sender.try_push_priority(barrier) {
+            Ok(()) => Ok(true),
+            Err(rejected) if rejected.reason == RejectReason::Full => self
+                .push(StreamElement::Barrier(barrier), origin, counts)
+                .map(|()| false),
+            Err(rejected) => self.refused(rejected.reason, counts).map(|()| true),
+        }
     }
 
     /// Puts an element into the outbox. Adjacent watermarks merge: the later says it all.
@@ -413,16 +437,17 @@ impl<B: Payload> OutEdge<B> {
     /// Counts an element into (`by` 1) or out of (-1) the outbox.
     fn count(&mut self, element: &StreamElement<B>, by: isize, counts: &mut Counts) {
         counts.waiting += by;
-        if let StreamElement::Data(batch) = element {
-            counts.bytes += by * batch.bytes() as isize;
-            self.batches = self
-                .batches
-                .checked_add_signed(by)
-                .expect("only what waits leaves");
-            let is_full = self.batches >= OUTBOX_BATCHES_MAX;
-            counts.full += isize::from(is_full) - isize::from(self.is_full);
-            self.is_full = is_full;
-        }
+        let held = match element {
+            StreamElement::Data(batch) => {
+                counts.bytes += by * batch.bytes() as isize;
+                &mut self.batches
+            }
+            _ => &mut self.controls,
+        };
+        *held = held.checked_add_signed(by).expect("only what waits leaves");
+        let is_full = self.batches >= OUTBOX_BATCHES_MAX || self.controls >= CONTROL_ELEMENTS_MAX;
+        counts.full += isize::from(is_full) - isize::from(self.is_full);
+        self.is_full = is_full;
     }
 
     fn report(&self) -> EdgeReport {

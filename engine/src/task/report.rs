@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
+use crate::clock::Monotonic;
 use crate::element::{EVENT_TIME_MIN, EventTime};
 use crate::error::OperatorError;
 use crate::operator::StateWriter;
@@ -30,6 +31,8 @@ pub struct TaskReport {
     pub discarded_rows: u64,
     /// Elements that came in over edges, data and control.
     pub elements_in: u64,
+    /// When the first row reached a sink, on the job's clock.
+    pub first_row: Option<Monotonic>,
     /// The watermark that the task has reached.
     pub watermark: Option<EventTime>,
     /// The edges that leave the task.
