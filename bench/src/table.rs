@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::case::{Case, Report};
 
-const HEAD: [&str; 10] = [
+const HEAD: [&str; 11] = [
     "case",
     "baseline",
     "unit",
@@ -13,6 +13,7 @@ const HEAD: [&str; 10] = [
     "ratio",
     "ours, min to max",
     "runs",
+    "CPU s/GB",
     "line ns",
     "noisy",
 ];
@@ -51,6 +52,10 @@ fn row(case: &Case) -> [String; HEAD.len()] {
         }
         _ => String::new(),
     };
+    let cpu = match (case.cpu_s_per_gb, case.baseline_cpu_s_per_gb) {
+        (Some(ours), Some(baseline)) => format!("{} / {}", short(ours), short(baseline)),
+        _ => String::new(),
+    };
     [
         case.name.clone(),
         case.baseline_name.clone(),
@@ -60,6 +65,7 @@ fn row(case: &Case) -> [String; HEAD.len()] {
         ratio,
         format!("{} to {}", short(case.min), short(case.max)),
         case.runs.to_string(),
+        cpu,
         line,
         case.noisy.clone().unwrap_or_default(),
     ]

@@ -2,7 +2,7 @@
 //!
 //! The columns are `event_time`, `carrier`, `origin`, `dep_delay`; a cancelled flight has no
 //! delay. The job keeps a window until the watermark, 24 hours behind, is past it; the loop
-//! keeps all to the end, which is simpler and never slower here.
+//! keeps all to the end, which is simpler.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
