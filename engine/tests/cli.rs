@@ -185,7 +185,7 @@ fn check_shows_the_plan_and_writes_nothing() {
         "15 tasks on 1 workers",
         "flights > departures: 2 subtasks on worker 0, 0",
         "departures -> hourly: key, local, 4 of 1024 elements and 64 MiB each",
-        "hold at most 1.5 GiB",
+        "hold at most 1.6 GiB",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }

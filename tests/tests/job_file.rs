@@ -6,7 +6,6 @@
 use std::path::{Path, PathBuf};
 
 use ringway::job::file::{JobFileError, Language, LoadedJob, Overrides};
-use ringway::job::{Plan, PlanError};
 
 /// A valid job. Lines count from 1.
 const JOB: &str = r#"name = "sample"
@@ -52,14 +51,9 @@ fn changed(from: &str, to: &str) -> String {
 }
 
 /// What the plan of a job is, for comparing it with another.
-fn plan(job: LoadedJob) -> Result<String, PlanError> {
-    let workers = vec![None, None];
-    let options = job.options.plan_options(workers);
-    let plan = Plan::new(job.graph, &options)?;
-    Ok(format!(
-        "{}: {:#?} {:#?}",
-        plan.name, plan.chains, plan.links
-    ))
+fn plan(mut job: LoadedJob) -> String {
+    let plan = job.plan(vec![None, None]).expect("it can be planned");
+    format!("{}: {:#?} {:#?}", plan.name, plan.chains, plan.links)
 }
 
 /// The job with one thing changed is refused at `line` and `key`, with all of `says`.
@@ -84,7 +78,7 @@ fn the_job_is_valid_as_it_is() {
     assert_eq!(job.graph.name, "sample");
     assert_eq!((job.sources.len(), job.sinks.len()), (1, 1));
     assert!(job.warnings.is_empty());
-    plan(job).unwrap();
+    plan(job);
 }
 
 #[test]
@@ -522,11 +516,38 @@ fn a_name_stands_for_one_thing() {
 }
 
 #[test]
-fn the_same_uid_twice_is_refused_when_the_job_is_planned() {
-    let job = changed("rows = 100", "rows = 100\nuid = \"one\"");
-    let job = job.replace("where =", "uid = \"one\"\nwhere =");
-    let error = plan(load(&job).unwrap()).unwrap_err();
-    assert!(matches!(error, PlanError::DuplicateUid { .. }), "{error}");
+fn the_same_uid_twice_is_refused() {
+    let from = "rows = 100\n[operators.even]";
+    let to = "uid = \"one\"\n[operators.even]\nuid = \"one\"";
+    let says = ["`numbers` has the uid `one` too"];
+    refused(from, to, 8, "operators.even.uid", &says);
+}
+
+#[test]
+fn what_only_the_plan_shows_is_refused_at_its_table() {
+    let refused = |from: &str, to: &str, line: usize, key: &str, says: &str| {
+        let mut job = load(&changed(from, to)).unwrap();
+        let error = job.plan(vec![None]).err().expect("it cannot be planned");
+        let place = (error.place().line, error.place().key.as_str());
+        assert_eq!(place, (Some(line), key), "{error}");
+        assert!(error.to_string().contains(says), "{error}");
+    };
+    let to = "\"blackhole\"\nparallelism = 3\nexchange = \"forward\"";
+    refused(
+        "\"blackhole\"",
+        to,
+        20,
+        "sinks.out",
+        "has 3, but the stream between",
+    );
+    let to = "edge_bytes_max = \"3GiB\"\nkey = [\"key\"]";
+    refused(
+        "key = [\"key\"]",
+        to,
+        11,
+        "operators.per_key",
+        "even -> per_key",
+    );
 }
 
 #[test]
@@ -574,6 +595,45 @@ fn a_source_without_its_event_time_is_refused() {
         "sources.numbers.event_time",
         &["of type Utf8"],
     );
+}
+
+#[test]
+fn what_needs_event_times_is_refused_where_there_are_none() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(
+        folder.path().join("rows.json"),
+        "{\"id\": 1, \"key\": 2, \"value\": 3}\n",
+    )
+    .unwrap();
+    let from = "connector = \"generator\"\nrows = 100";
+    let source = "connector = \"ndjson\"\npath = \"rows.json\"";
+    let refused = |text: &str, key: &str, says: &str| {
+        let error = load_at(text, Language::Toml, folder.path()).unwrap_err();
+        assert_eq!(error.place().key, key, "{error}");
+        assert!(error.to_string().contains(says), "{error}");
+    };
+    let key = "operators.per_key.input";
+    refused(
+        &changed(from, source),
+        key,
+        "no event time: say in `event_time`",
+    );
+    let watermark = format!("{source}\nwatermark = {{ strategy = \"monotonic\" }}");
+    refused(
+        &changed(from, &watermark),
+        "sources.numbers.watermark",
+        "no column `event_time`",
+    );
+    let with = changed(from, &format!("{source}\nevent_time = \"id\""));
+    let with = with.replace("id % 2 = 0", "key > 0");
+    load_at(&with, Language::Toml, folder.path()).unwrap();
+}
+
+#[test]
+fn late_rows_have_the_columns_of_the_input() {
+    let to = "[sinks.late]\nconnector = \"blackhole\"\ninput = [\"numbers\", \"per_key.late\"]\n\
+              [sinks.out]";
+    load(&changed("[sinks.out]", to)).unwrap();
 }
 
 #[test]
@@ -665,13 +725,13 @@ fn side_outputs_unions_and_keys_are_streams_like_others() {
         connector = "blackhole"
         input = "parts.others"
         exchange = "broadcast"
-        capacity = 7
-        bytes_max = "2MiB"
+        edge_capacity = 7
+        edge_bytes_max = "2MiB"
         [sinks.results]
         connector = "blackhole"
         input = "window"
     "#;
-    let plan = plan(load(job).unwrap()).unwrap();
+    let plan = plan(load(job).unwrap());
     for part in [
         "window.arguments",
         "Key",
@@ -732,9 +792,9 @@ const JSON: &str = r#"{
 
 #[test]
 fn json_says_the_same_as_toml() {
-    let toml = plan(load(JOB).unwrap()).unwrap();
+    let toml = plan(load(JOB).unwrap());
     let json = load_at(JSON, Language::Json, Path::new("")).unwrap();
-    assert_eq!(plan(json).unwrap(), toml);
+    assert_eq!(plan(json), toml);
 }
 
 #[test]
