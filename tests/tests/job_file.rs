@@ -860,3 +860,18 @@ fn the_flights_example_is_valid() {
     assert_eq!((job.sources.len(), job.sinks.len()), (2, 3));
     assert!(job.warnings.is_empty());
 }
+
+#[test]
+fn every_job_of_the_page_about_job_files_can_be_planned() {
+    let page = include_str!("../../docs/JOB_FILES.md");
+    let mut jobs = 0;
+    for (fence, language) in [("```toml\n", Language::Toml), ("```json\n", Language::Json)] {
+        for block in page.split(fence).skip(1) {
+            let text = block.split("```").next().unwrap();
+            let job = load_at(text, language, Path::new(""));
+            plan(job.unwrap_or_else(|error| panic!("{error} in {text}")));
+            jobs += 1;
+        }
+    }
+    assert_eq!(jobs, 3);
+}
