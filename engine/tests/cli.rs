@@ -2,6 +2,7 @@
 //!
 //! Each test runs the built binary in a folder of its own. The flights job is the one of
 //! `docs/examples`, and its outputs are compared with those that another engine computed.
+#![allow(clippy::disallowed_methods, reason = "the tests wait for processes")]
 
 mod support;
 

@@ -45,7 +45,7 @@ pub struct Executor {
 
 /// Makes the executor look at its timers and at I/O, for a task that always has something to
 /// do: [`yield_now`] alone lets only the tasks run that are runnable already. It costs some
-/// microseconds; once in half a millisecond is often enough.
+/// microseconds; once in a millisecond is often enough.
 #[derive(Debug)]
 pub struct IoTurn {
     /// Its count is never taken, so it is always readable.

@@ -9,10 +9,10 @@ use ringway_netio::executor::{IoTurn, yield_now};
 use super::{IdleAction, IdlePolicy, Idler, Worker};
 
 /// How long a worker that does not park keeps timers and I/O of the executor waiting.
-const IO_EVERY: Duration = Duration::from_micros(500);
+const IO_EVERY: Duration = Duration::from_millis(1);
 
 /// Turns the worker until all its tasks are over. Between two turns the executor's other tasks
-/// get their time, and twice in a millisecond its I/O; while the worker parks, they have the
+/// get their time, and once in a millisecond its I/O; while the worker parks, they have the
 /// core.
 ///
 /// # Panics
@@ -28,18 +28,20 @@ pub(super) async fn run_on_executor(mut worker: Worker, policy: IdlePolicy, io: 
     while !worker.is_done() {
         let work = worker.turn();
         let now = worker.now();
-        let action = idler.after_turn(work, now);
-        match action {
-            IdleAction::Again => yield_now().await,
+        let slept = match idler.after_turn(work, now) {
+            IdleAction::Again => false,
             IdleAction::Yield => {
                 std::thread::yield_now();
-                yield_now().await;
+                false
             }
             IdleAction::Park => park(&mut worker).await,
-        }
-        if action == IdleAction::Park {
+        };
+        if slept {
             io_at = worker.now();
-        } else if now.since(io_at) >= IO_EVERY {
+            continue;
+        }
+        yield_now().await;
+        if now.since(io_at) >= IO_EVERY {
             look_at_io(&io).await;
             io_at = now;
         }
@@ -54,24 +56,31 @@ async fn look_at_io(io: &IoTurn) {
 
 /// As on a plain thread: announces sleep, looks once more by turning, and sleeps if that found
 /// nothing. Here it is the executor that sleeps, if its other tasks have nothing to do either.
-async fn park(worker: &mut Worker) {
+/// Returns whether they had their time.
+async fn park(worker: &mut Worker) -> bool {
     let bell = worker.bell().clone();
     bell.arm();
     if worker.turn() > 0 || worker.is_done() {
         bell.disarm();
-        return;
+        return false;
     }
     let limit = worker.sleep_max();
     let Some(descriptor) = bell.as_fd() else {
-        return bell.disarm();
+        bell.disarm();
+        return false;
     };
     match event_wait::readable(descriptor, limit).await {
-        Ok(_) => bell.clear(),
+        Ok(_) => {
+            bell.clear();
+            // Without a time to wait there was no look at I/O either.
+            !limit.is_zero()
+        }
         Err(error) => {
             // The thread sleeps alone, and the executor's other tasks wait for it: late, but
             // nothing is lost.
             tracing::debug!(%error, "the executor cannot wait for the worker's bell");
             bell.park(Some(limit));
+            false
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::env;
 use std::process::{Command, Output};
 
+use ringway_netio::probe::DENY_VARIABLE;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 const CHILD: &str = "RINGWAY_TEST_CHILD";
@@ -57,7 +58,9 @@ impl Child {
         }
         let mut command = Command::new(env::current_exe().unwrap());
         command.args([self.test, "--exact", "--nocapture", "--test-threads=1"]);
-        command.env(CHILD, self.test).envs(self.variable);
+        command.env(CHILD, self.test);
+        // What this process is denied by its environment is not denied there.
+        command.env_remove(DENY_VARIABLE).envs(self.variable);
         command.output().unwrap()
     }
 }
