@@ -109,6 +109,7 @@ impl<'a> PlanView<'a> {
     }
 
     fn json(&self) -> String {
+        // Invariant: the fields are numbers, texts and lists of these, no maps with other keys.
         serde_json::to_string(self).expect("numbers and texts are JSON")
     }
 }

@@ -214,9 +214,8 @@ fn cycle(document: &Document, left: &[Consumer<'_>]) -> JobFileError {
             left.iter()
                 .find(|other| other.declared.name == owner(input))
         });
-        this = next
-            .next_back()
-            .expect("whatever is left waits for another that is");
+        // Invariant: whatever is left waits for another that is, or it would have been placed.
+        this = next.next_back().expect("something is waited for");
     }
     let start = seen
         .iter()

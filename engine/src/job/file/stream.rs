@@ -118,6 +118,7 @@ impl Route {
                 let (schema, columns) = (schema.clone(), columns.clone());
                 Exchange::key::<RecordBatch>(move || {
                     let keys = ByKeyColumns::bind(&schema, &columns);
+                    // Invariant: each key column is bound to this schema where it is named.
                     Box::new(keys.expect("key columns are bound once before"))
                 })
             }

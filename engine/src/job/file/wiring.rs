@@ -93,6 +93,7 @@ impl<'a> Wiring<'a> {
             };
             all = Some(joined);
         }
+        // Invariant: `in_order` refuses a consumer whose list of inputs is empty.
         let stream = all.expect("a consumer without an input is refused before");
         Ok(match self.route(consumer, &stream)? {
             Some(route) => stream.routed(&route),
