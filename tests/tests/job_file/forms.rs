@@ -189,6 +189,17 @@ fn no_text_makes_the_reader_panic() {
 }
 
 #[test]
+fn lists_inside_each_other_without_end_are_refused() {
+    for (open, close) in [("{\"a\":", "}"), ("[", "]")] {
+        let text = [open.repeat(20_000), "1".to_owned(), close.repeat(20_000)].concat();
+        let error = load_at(&text, Language::Json, Path::new("")).unwrap_err();
+        assert!(error.to_string().contains("deep"), "{error}");
+    }
+    let text = format!("a = {}1{}", "[".repeat(20_000), "]".repeat(20_000));
+    drop(load_at(&text, Language::Toml, Path::new("")).unwrap_err());
+}
+
+#[test]
 fn the_flights_example_is_valid() {
     let path = examples().join("flights.toml");
     let job = LoadedJob::load(&path, &Overrides::default()).unwrap();
