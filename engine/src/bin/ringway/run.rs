@@ -47,7 +47,7 @@ pub(crate) fn run(args: &RunArgs, clock: Clock) -> u8 {
         Err(message) => return refuse(args, &message),
     };
     for warning in &planned.warnings {
-        tracing::info!("{warning}");
+        tracing::warn!("{warning}");
     }
     let signals = match Signals::catch() {
         Ok(signals) => signals,
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &RunArgs, clock: Clock) -> u8 {
         stop: None,
         drained: false,
     };
-    let report = watch.to_the_end();
+    let report = watch.until_over();
     let code = exit_code(&report.outcome, watch.stop);
     let summary = Summary::new(&planned, &report, set_up, watch.drained);
     if let JobOutcome::Failed(error) = &report.outcome {
@@ -97,7 +97,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    fn to_the_end(&mut self) -> JobReport {
+    fn until_over(&mut self) -> JobReport {
         let mut line = ProgressLine::new(&self.planned.plan.name, self.args.quiet);
         loop {
             if line.is_shown() {
