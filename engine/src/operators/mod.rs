@@ -16,6 +16,7 @@ mod error;
 mod numbers;
 pub mod rows;
 mod schema;
+mod sides;
 pub mod state;
 mod watermarks;
 pub mod window;
@@ -24,6 +25,7 @@ pub use aggregate::{AggregateKind, AggregateSpec};
 pub use boundary::{ColumnsToRows, RowsToColumns};
 pub use error::SpecError;
 pub use numbers::{Ordered, Summand};
+pub use sides::{ToLeft, ToRight};
 
 #[cfg(test)]
 pub(crate) mod testing;
