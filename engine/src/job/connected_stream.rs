@@ -2,19 +2,24 @@
 
 use std::marker::PhantomData;
 use std::rc::Rc;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 
 use crate::batch::{Either, Payload, Rows};
 use crate::error::OperatorError;
 use crate::operator::{Operator, SideTag, Subtask};
+use crate::operators::join::{Join, JoinKind, JoinSpec, JoinTime, KeyedJoin, LateTags};
 use crate::operators::rows::{CoProcess, CoProcessing};
-use crate::operators::{ToLeft, ToRight};
-use crate::output::ByKeyHash;
+use crate::operators::{SpecError, ToLeft, ToRight};
+use crate::output::{ByKeyColumns, ByKeyHash};
 use crate::partition::Key;
 
 use super::graph::{Exchange, NodeId, Port};
 use super::node::OperatorNode;
 use super::payload::PayloadType;
-use super::stream::{DataStream, End, Stream};
+use super::stream::{BatchStream, DataStream, End, Stream};
 
 /// Two streams that are the inputs of one operator.
 ///
@@ -206,6 +211,100 @@ where
             ))
         })
     }
+}
+
+impl<L, R, K, KL, KR> KeyedConnectedStreams<L, R, K, KL, KR>
+where
+    L: Clone + Send + 'static,
+    R: Clone + Send + 'static,
+    K: Key,
+    KL: FnMut(&L) -> K + Clone + Send + Sync + 'static,
+    KR: FnMut(&R) -> K + Clone + Send + Sync + 'static,
+{
+    /// Joins rows whose keys are equal and whose event times match: `join` makes a value of
+    /// each pair, or of a row alone where the kind gives such. Rows that come too late are
+    /// discarded and counted in the task's report.
+    pub fn join<O, F>(self, name: &str, kind: JoinKind, time: JoinTime, join: F) -> DataStream<O>
+    where
+        O: Clone + Send + 'static,
+        F: FnMut(Option<&L>, Option<&R>) -> O + Clone + Send + Sync + 'static,
+    {
+        self.join_with_late(name, kind, time, join).0
+    }
+
+    /// As [`KeyedConnectedStreams::join`], with the streams of the left rows and of the right
+    /// rows that come too late.
+    pub fn join_with_late<O, F>(
+        self,
+        name: &str,
+        kind: JoinKind,
+        time: JoinTime,
+        join: F,
+    ) -> (DataStream<O>, DataStream<L>, DataStream<R>)
+    where
+        O: Clone + Send + 'static,
+        F: FnMut(Option<&L>, Option<&R>) -> O + Clone + Send + Sync + 'static,
+    {
+        let (left_key, right_key) = (self.left_key, self.right_key);
+        self.streams
+            .process_with_sides(name, move |_, left, right| {
+                let keys = (left_key.clone(), right_key.clone());
+                let late = LateTags {
+                    left: Some(left),
+                    right: Some(right),
+                };
+                Ok(KeyedJoin::<K, L, R, O, KL, KR, F>::new(
+                    kind,
+                    time,
+                    keys,
+                    join.clone(),
+                    late,
+                ))
+            })
+    }
+}
+
+impl ConnectedStreams<RecordBatch, RecordBatch> {
+    /// Joins batches of these schemas. Returns the results and the left and the right rows that
+    /// come too late; the late tags of `spec` are not looked at.
+    ///
+    /// # Errors
+    /// When the join does not fit the schemas, or rows cannot be sent by its keys.
+    pub fn join(
+        self,
+        name: &str,
+        left: &SchemaRef,
+        right: &SchemaRef,
+        spec: JoinSpec,
+    ) -> Result<(BatchStream, BatchStream, BatchStream), SpecError> {
+        Join::new(Arc::clone(left), Arc::clone(right), spec.clone())?;
+        let by_left = by_columns(left, &spec.left_keys)?;
+        let by_right = by_columns(right, &spec.right_keys)?;
+        let (left, right) = (Arc::clone(left), Arc::clone(right));
+        let make = move |_: &Subtask, left_late, right_late| {
+            let spec = JoinSpec {
+                left_late: Some(left_late),
+                right_late: Some(right_late),
+                ..spec.clone()
+            };
+            Ok(Join::new(Arc::clone(&left), Arc::clone(&right), spec)?)
+        };
+        Ok(self.by(by_left, by_right).process_with_sides(name, make))
+    }
+}
+
+fn by_columns(schema: &SchemaRef, columns: &[usize]) -> Result<Exchange, SpecError> {
+    let bind = |schema: &SchemaRef, columns: &[usize]| {
+        ByKeyColumns::bind(schema, columns).map_err(|error| SpecError::Key {
+            message: error.to_string(),
+        })
+    };
+    bind(schema, columns)?;
+    let (schema, columns) = (Arc::clone(schema), columns.to_vec());
+    Ok(Exchange::key::<RecordBatch>(move || {
+        // Invariant: it was bound once above.
+        Box::new(bind(&schema, &columns).expect("bound before"))
+    }))
 }
 
 fn by_hash<T, K, F>(key: F) -> Exchange

@@ -13,6 +13,7 @@ mod aggregate;
 mod boundary;
 pub mod columnar;
 mod error;
+pub mod join;
 mod numbers;
 pub mod rows;
 mod schema;

@@ -1,9 +1,13 @@
 //! Whole jobs with two inputs.
 
+use arrow::array::{ArrayRef, Int64Array};
+use arrow::datatypes::{DataType, Field, Schema};
+
 use super::*;
 use crate::batch::Row;
-use crate::connect::Collected;
+use crate::connect::{Collected, MemorySource};
 use crate::job::{Job, JobOutcome, PlanOptions, RunOptions};
+use crate::operators::join::IntervalBounds;
 use crate::operators::rows::ProcessScope;
 use crate::partition::Parallelism;
 
@@ -165,4 +169,74 @@ impl CoProcess<i64, i64, i64, i64> for Nothing {
     ) -> Result<(), OperatorError> {
         Ok(())
     }
+}
+
+#[test]
+fn a_join_gives_the_same_at_any_parallelism() {
+    let within = JoinTime::Interval(IntervalBounds::new(-5, 5).expect("in order"));
+    let rows = |step: i64| (0..400_i64).map(move |n| Row::at(n * step, n * step));
+    let source = |job: &Job, name: &str, step| {
+        job.source(name, move |_| {
+            Ok(MemorySource::of_batches([rows(step).collect::<Rows<i64>>()]))
+        })
+        .parallelism(Parallelism::ONE)
+    };
+    let expected: Vec<(i64, Option<i64>)> = (0..400)
+        .map(|n| n * 2)
+        .map(|left| (left, Some(left).filter(|left| left % 3 == 0)))
+        .collect();
+    for parallelism in [1, 3] {
+        let job = Job::new("join");
+        let collected = Collected::new();
+        let right = source(&job, "right", 3);
+        source(&job, "left", 2)
+            .connect(right)
+            .key_by(|n| *n, |n| *n)
+            .join("join", JoinKind::Left, within, |left, right| {
+                (left.copied().unwrap_or(-1), right.copied())
+            })
+            .sink("collect", collected.sink());
+        run(job, parallelism);
+        let mut values = collected.values::<(i64, Option<i64>)>();
+        values.sort_unstable();
+        assert_eq!(values, expected);
+    }
+}
+
+#[test]
+fn record_batches_join_by_columns() {
+    let batch = |values: Vec<i64>| {
+        let schema = Schema::new(vec![
+            Field::new("event_time", DataType::Int64, true),
+            Field::new("key", DataType::Int64, false),
+        ]);
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(Int64Array::from(values.clone())),
+            Arc::new(Int64Array::from(values)),
+        ];
+        RecordBatch::try_new(Arc::new(schema), columns).expect("columns and schema agree")
+    };
+    let (left, right) = (batch((0..50).collect()), batch((25..75).collect()));
+    let spec = JoinSpec {
+        kind: JoinKind::Inner,
+        time: JoinTime::Interval(IntervalBounds::new(0, 0).expect("in order")),
+        left_keys: vec![1],
+        right_keys: vec![1],
+        left_late: None,
+        right_late: None,
+    };
+    let job = Job::new("columns");
+    let source = |name: &str, batch: &RecordBatch| {
+        let batch = batch.clone();
+        job.source(name, move |_| Ok(MemorySource::of_batches([batch.clone()])))
+            .parallelism(Parallelism::ONE)
+    };
+    let connected = source("left", &left).connect(source("right", &right));
+    let joined = connected.join("join", &left.schema(), &right.schema(), spec);
+    let collected = Collected::new();
+    joined.expect("a fitting join").0.sink("collect", collected.sink());
+    run(job, 2);
+    let batches = collected.batches();
+    let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    assert_eq!(rows, 25);
 }
