@@ -3,22 +3,20 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Ident, Index};
+use syn::{Ident, Index, Lifetime};
 
 use crate::input::{Column, Input};
 
 /// All items that the derive makes.
 pub(crate) fn all(input: &Input) -> TokenStream {
     let types = types(input);
+    let layout = layout(input);
     let writing = writing(input);
     let reading = reading(input);
     let conversions = conversions(input);
     let name = &input.name;
     let (row, columns) = (row_name(input), columns_name(input));
-    let writers = input.columns.iter().map(|column| {
-        let field_type = field_type(column);
-        quote!(#field_type::Writer)
-    });
+    let writers = input.columns.iter().map(|column| of_type(column, "Writer"));
     quote! {
         #types
 
@@ -31,6 +29,7 @@ pub(crate) fn all(input: &Input) -> TokenStream {
                 type RowRef<'a> = #row<'a>;
                 type Writers = (#(#writers,)*);
 
+                #layout
                 #writing
                 #reading
             }
@@ -48,12 +47,14 @@ fn columns_name(input: &Input) -> Ident {
     format_ident!("{}Columns", input.name)
 }
 
-/// The type of a field, as that of a column. Its tokens stand where the field's type does, so
-/// that a type without a column is reported there.
-fn field_type(column: &Column) -> TokenStream {
-    let field_type = &column.field_type;
-    quote_spanned! { field_type.span() =>
-        <#field_type as ::ringway::batcher::derive_support::FieldType>
+/// What the type of a field has as that of a column. All tokens stand where the field's type
+/// does, so that a type without a column is reported there.
+fn of_type(column: &Column, member: &str) -> TokenStream {
+    let Column { field_type, .. } = column;
+    let span = field_type.span();
+    let member = Ident::new(member, span);
+    quote_spanned! { span =>
+        <#field_type as ::ringway::batcher::derive_support::FieldType>::#member
     }
 }
 
@@ -67,7 +68,7 @@ fn types(input: &Input) -> TokenStream {
     let row_doc = format!("A [`{name}`], borrowed from a batch.");
     let columns_doc = format!("The columns of a batch of [`{name}`], borrowed.");
     let view_doc = format!("The view over a batch of [`{name}`].");
-    let fields = |of: &str, member: Ident| -> Vec<TokenStream> {
+    let fields = |of: &str, member: &str| -> Vec<TokenStream> {
         let field = |column: &Column| {
             let Column {
                 field,
@@ -76,13 +77,15 @@ fn types(input: &Input) -> TokenStream {
                 ..
             } = column;
             let doc = format!("{of} `{name}`.");
-            let field_type = field_type(column);
-            quote! { #[doc = #doc] #visibility #field: #field_type::#member<'a> }
+            let borrowed = of_type(column, member);
+            let lifetime = Lifetime::new("'a", column.field_type.span());
+            let borrowed = quote_spanned!(column.field_type.span() => #borrowed<#lifetime>);
+            quote! { #[doc = #doc] #visibility #field: #borrowed }
         };
         input.columns.iter().map(field).collect()
     };
-    let row_fields = fields("The value of", format_ident!("Ref"));
-    let column_fields = fields("The column", format_ident!("Column"));
+    let row_fields = fields("The value of", "Ref");
+    let column_fields = fields("The column", "Column");
     quote! {
         #[doc = #row_doc]
         #[derive(Clone, Copy, Debug, PartialEq)]
@@ -104,17 +107,27 @@ fn types(input: &Input) -> TokenStream {
     }
 }
 
-/// From values to arrays.
-fn writing(input: &Input) -> TokenStream {
-    let columns = || input.columns.iter().enumerate();
-    let layout = columns().map(|(_, column)| {
+/// What is known without any value.
+fn layout(input: &Input) -> TokenStream {
+    let layout = input.columns.iter().map(|column| {
         let (name, field_type) = (&column.name, &column.field_type);
         quote_spanned!(field_type.span() => support::Layout::field::<#field_type>(#name))
     });
+    quote! {
+        fn layout() -> &'static support::Layout {
+            static LAYOUT: ::std::sync::OnceLock<support::Layout> = ::std::sync::OnceLock::new();
+            LAYOUT.get_or_init(|| support::Layout::of(::std::vec![#(#layout),*]))
+        }
+    }
+}
+
+/// From values to arrays.
+fn writing(input: &Input) -> TokenStream {
+    let columns = || input.columns.iter().enumerate();
     let writers = columns().map(|(_, column)| {
-        let (field_type, target) = (&column.field_type, field_type(column));
-        quote! {
-            <#target::Writer as support::ColumnWriter<#field_type>>::with_capacity(rows)
+        let (field_type, writer) = (&column.field_type, of_type(column, "Writer"));
+        quote_spanned! { field_type.span() =>
+            <#writer as support::ColumnWriter<#field_type>>::with_capacity(rows)
         }
     });
     let call = |method: &str, arguments: fn(&Ident) -> TokenStream| -> Vec<TokenStream> {
@@ -139,11 +152,6 @@ fn writing(input: &Input) -> TokenStream {
         quote!(support::ColumnWriter::<#field_type>::finish(writers.#index)?)
     });
     quote! {
-        fn layout() -> &'static support::Layout {
-            static LAYOUT: ::std::sync::OnceLock<support::Layout> = ::std::sync::OnceLock::new();
-            LAYOUT.get_or_init(|| support::Layout::of(::std::vec![#(#layout),*]))
-        }
-
         fn writers(rows: usize) -> Self::Writers {
             (#(#writers,)*)
         }
@@ -190,12 +198,12 @@ fn reading(input: &Input) -> TokenStream {
         quote!(#field: support::child::<#field_type>(arrays, #index, #name, live)?)
     });
     let values = input.columns.iter().map(|column| {
-        let (field, field_type) = (&column.field, field_type(column));
-        quote!(#field: #field_type::at(&columns.#field, row))
+        let (field, at) = (&column.field, of_type(column, "at"));
+        quote!(#field: #at(&columns.#field, row))
     });
     let owned = input.columns.iter().map(|column| {
-        let (field, field_type) = (&column.field, field_type(column));
-        quote!(#field: #field_type::owned(row.#field))
+        let (field, owned) = (&column.field, of_type(column, "owned"));
+        quote!(#field: #owned(row.#field))
     });
     let skipped = &input.skipped;
     quote! {

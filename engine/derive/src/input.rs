@@ -4,7 +4,11 @@ use std::collections::HashSet;
 
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Data, DataStruct, DeriveInput, Error, Field, Fields, Ident, LitStr, Type, Visibility};
+use syn::{
+    Attribute, Data, DataStruct, DeriveInput, Error, Field, Fields, Ident, LitStr, Type, Visibility,
+};
+
+use crate::types;
 
 /// Columns that a struct may have. More would be a mistake rather than a struct, and what is
 /// made for each adds to the time of compiling.
@@ -47,6 +51,10 @@ impl Input {
                            the stream a batcher of its own";
             return Err(Error::new(input.generics.span(), message));
         }
+        if let Some(attribute) = input.attrs.iter().find(|attribute| is_ours(attribute)) {
+            let message = "`columnar` is an attribute of fields, not of the struct";
+            return Err(Error::new(attribute.span(), message));
+        }
         let mut found = Self {
             name: input.ident,
             visibility: input.vis,
@@ -57,7 +65,9 @@ impl Input {
         for field in &fields.named {
             errors.add(found.add(field));
         }
-        errors.add(found.check());
+        if errors.0.is_none() {
+            errors.add(found.check());
+        }
         errors.0.map_or(Ok(found), Err)
     }
 
@@ -70,6 +80,7 @@ impl Input {
             self.skipped.push(ident);
             return Ok(());
         }
+        types::check(&field.ty)?;
         let name = attributes.rename;
         let at = name.as_ref().map_or_else(|| ident.span(), LitStr::span);
         let name = name.map_or_else(|| ident.unraw().to_string(), |name| name.value());
@@ -117,10 +128,7 @@ impl Attributes {
     fn of(field: &Field) -> Result<Self, Error> {
         let mut found = Self::default();
         let mut seen = HashSet::new();
-        for attribute in &field.attrs {
-            if !attribute.path().is_ident("columnar") {
-                continue;
-            }
+        for attribute in field.attrs.iter().filter(|attribute| is_ours(attribute)) {
             attribute.parse_nested_meta(|meta| {
                 let once = seen.insert(meta.path.get_ident().map(Ident::to_string));
                 if meta.path.is_ident("rename") && once {
@@ -155,6 +163,10 @@ impl Errors {
             (Err(error), none) => *none = Some(error),
         }
     }
+}
+
+fn is_ours(attribute: &Attribute) -> bool {
+    attribute.path().is_ident("columnar")
 }
 
 fn refused(at: &Ident, wanted: &str) -> Error {
@@ -205,6 +217,8 @@ mod tests {
         }
         let both = quote! { struct T { a: i64, #[columnar(skip, rename = "c")] b: i64 } };
         assert!(refusal(both).contains("skipped"));
+        let outside = quote! { #[columnar(rename = "s")] struct T { a: i64 } };
+        assert!(refusal(outside).contains("not of the struct"));
     }
 
     #[test]
@@ -220,7 +234,7 @@ mod tests {
     #[test]
     fn all_that_is_wrong_is_said_at_once() {
         let tokens = quote! { struct T { event_time: i64, #[columnar(x)] b: i64 } };
-        assert_eq!(refusals(tokens).len(), 3);
+        assert_eq!(refusals(tokens).len(), 2);
     }
 
     #[test]

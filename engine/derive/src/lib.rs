@@ -3,6 +3,7 @@
 
 mod generate;
 mod input;
+mod types;
 
 use input::Input;
 use proc_macro::TokenStream;

@@ -1,6 +1,8 @@
 //! Structs of a user's own as columns: what `#[derive(Columnar)]` implements, and what it is
 //! built on.
 
+#[cfg(doctest)]
+mod examples;
 mod field;
 mod list;
 mod live;
