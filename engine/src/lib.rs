@@ -9,6 +9,9 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
 #![forbid(unsafe_code)]
 
+// What `#[derive(Columnar)]` writes names this crate, within it too.
+extern crate self as ringway;
+
 pub mod align;
 pub mod batch;
 pub mod batcher;
