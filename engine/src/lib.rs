@@ -33,6 +33,7 @@ pub mod partition;
 pub mod placement;
 pub mod task;
 pub mod watermark;
+pub mod wire;
 pub mod worker;
 
 /// Compiles the example of the README.
