@@ -35,7 +35,7 @@ pub(crate) struct JobArgs {
     pub(crate) host: Option<HostKind>,
 
     /// Print one JSON object as the last line of standard output.
-    #[arg(long, env = "RINGWAY_JSON")]
+    #[arg(long, env = "RINGWAY_JSON", value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) json: bool,
 }
 

@@ -27,12 +27,12 @@ pub(crate) struct RunArgs {
     job: JobArgs,
 
     /// Neither a progress line nor the summary; warnings and errors only.
-    #[arg(long, short, env = "RINGWAY_QUIET")]
+    #[arg(long, short, env = "RINGWAY_QUIET", value_parser = clap::builder::BoolishValueParser::new())]
     quiet: bool,
 
     /// The first Ctrl-C or SIGTERM ends the sources, so that what they have read is processed
     /// and written; the second cancels. Without it the first one cancels.
-    #[arg(long, env = "RINGWAY_DRAIN")]
+    #[arg(long, env = "RINGWAY_DRAIN", value_parser = clap::builder::BoolishValueParser::new())]
     drain: bool,
 
     /// End the sources after this time, such as `10s`.
