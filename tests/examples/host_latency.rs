@@ -117,7 +117,7 @@ fn start(
     bell: Bell,
     task: Box<dyn Task>,
 ) -> Result<Running, Failure> {
-    let (commands, obeyed) = ring(1, Bell::thread(), bell.clone());
+    let (mut commands, obeyed) = ring(1, Bell::thread(), bell.clone());
     let (told, events) = ring(16, bell.clone(), Bell::thread());
     let thread = WorkerThread {
         name: name.to_owned(),
@@ -125,8 +125,12 @@ fn start(
         policy,
     };
     let make = move || Worker::new(vec![task], Clock::start(), bell, obeyed, told);
+    let worker = host.spawn(thread, make)?;
+    commands
+        .try_push(WorkerCommand::Start)
+        .map_err(|error| error.to_string())?;
     Ok(Running {
-        worker: host.spawn(thread, make)?,
+        worker,
         events,
         _commands: commands,
     })

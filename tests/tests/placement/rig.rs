@@ -40,7 +40,7 @@ pub(crate) fn start_with(
     policy: IdlePolicy,
     tasks: Vec<Box<dyn Task>>,
 ) -> Result<Running, HostError> {
-    let (commands, obeyed) = ring(64, Bell::thread(), bell.clone());
+    let (mut commands, obeyed) = ring(64, Bell::thread(), bell.clone());
     let (told, events) = ring(1024, bell.clone(), Bell::thread());
     let thread = WorkerThread {
         name: "test-worker".to_owned(),
@@ -49,6 +49,9 @@ pub(crate) fn start_with(
     };
     let make = move || Worker::new(tasks, Clock::start(), bell, obeyed, told);
     let worker = host.spawn(thread, make)?;
+    commands
+        .try_push(WorkerCommand::Start)
+        .expect("the ring is empty");
     Ok(Running {
         worker,
         commands,
