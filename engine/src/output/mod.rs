@@ -62,6 +62,9 @@ struct OutEdge<B: Payload> {
     batches: usize,
     controls: usize,
     is_full: bool,
+    /// Something was pushed since the receiver was last woken. Waking it for nothing would make
+    /// two idle workers wake each other for ever.
+    pushed: bool,
     last: EdgeMetrics,
     name: String,
     transport: Transport,
@@ -320,6 +323,7 @@ impl<B: Payload> OutEdge<B> {
             batches: 0,
             controls: 0,
             is_full: false,
+            pushed: false,
         }
     }
 
@@ -337,7 +341,10 @@ impl<B: Payload> OutEdge<B> {
         let element = if self.outbox.is_empty() {
             sender.set_origin(origin);
             match sender.try_push_quiet(element) {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    self.pushed = true;
+                    return Ok(());
+                }
                 Err(rejected) if rejected.reason == RejectReason::Full => rejected.element,
                 Err(rejected) => {
                     counts.discarded_rows += rows(&rejected.element);
@@ -393,7 +400,7 @@ impl<B: Payload> OutEdge<B> {
             };
             sender.set_origin(origin);
             match sender.try_push_quiet(element) {
-                Ok(()) => {}
+                Ok(()) => self.pushed = true,
                 Err(rejected) if rejected.reason == RejectReason::Full => {
                     sender.blocked(now);
                     self.count(&rejected.element, 1, counts);
@@ -410,7 +417,9 @@ impl<B: Payload> OutEdge<B> {
             if self.outbox.is_empty() {
                 sender.unblocked(now);
             }
-            sender.flush();
+            if std::mem::take(&mut self.pushed) {
+                sender.flush();
+            }
         }
         Ok(())
     }
