@@ -379,7 +379,8 @@ fn one_input_that_was_stopped_makes_the_end_a_stop_without_the_end_of_time() {
 #[test]
 fn one_input_that_fails_or_is_cancelled_ends_the_gate_at_once() {
     let failed = Ending::Failed(Failure::peer_failed("e", "map[0] panicked"));
-    let close: [(fn(Sender<Batch>), Ending); 3] = [
+    type Close = fn(Sender<Batch>);
+    let close: [(Close, Ending); 3] = [
         (|sender| sender.fail("map[0] panicked"), failed),
         (Sender::cancel, Ending::Cancelled),
         (drop, Ending::Failed(Failure::peer_lost("e"))),

@@ -29,6 +29,7 @@ fn cpu_time() -> Duration {
 }
 
 /// CPU time that an idle job of four stages on two workers takes in two seconds.
+#[allow(clippy::needless_update, reason = "options may be added")]
 fn idle_cpu_time(idle: IdlePolicy) -> Duration {
     let job = Job::new("idle");
     let stream = job.source("silent", |_| Ok(Silent)).rebalance();

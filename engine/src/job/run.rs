@@ -442,8 +442,11 @@ impl Drop for JobHandle {
 mod tests {
     use super::*;
 
+    /// What a worker has of its rings.
+    type WorkerEnds = (Consumer<WorkerCommand>, Producer<WorkerEvent>);
+
     /// A handle to one worker, and the other ends of its rings.
-    fn handle(running: &[&str]) -> (JobHandle, Consumer<WorkerCommand>, Producer<WorkerEvent>) {
+    fn handle(running: &[&str]) -> (JobHandle, WorkerEnds) {
         let bell = Bell::thread();
         let (commands, received) = ring(CONTROL_RING_ELEMENTS, bell.clone(), Bell::thread());
         let (events, told) = ring(CONTROL_RING_ELEMENTS, Bell::thread(), bell.clone());
@@ -456,7 +459,7 @@ mod tests {
             lost: false,
         };
         let handle = JobHandle::new(vec![link], bell, Clock::start());
-        (handle, received, events)
+        (handle, (received, events))
     }
 
     fn finished(name: &str) -> WorkerEvent {
@@ -472,7 +475,7 @@ mod tests {
 
     #[test]
     fn a_worker_that_is_gone_is_a_failure_that_names_its_tasks_and_never_a_wait_for_ever() {
-        let (mut handle, _commands, mut events) = handle(&["map[0]", "sink[0]"]);
+        let (mut handle, (_commands, mut events)) = handle(&["map[0]", "sink[0]"]);
         assert!(handle.wait_timeout(Duration::ZERO).is_none());
         events.try_push(finished("map[0]")).unwrap();
         drop(events);
@@ -485,7 +488,7 @@ mod tests {
 
     #[test]
     fn what_a_worker_said_before_its_thread_ended_is_heard() {
-        let (mut handle, _commands, mut events) = handle(&["map[0]", "map[0]"]);
+        let (mut handle, (_commands, mut events)) = handle(&["map[0]", "map[0]"]);
         events.try_push(finished("map[0]")).unwrap();
         events.try_push(finished("map[0]")).unwrap();
         drop(events);
@@ -496,7 +499,7 @@ mod tests {
 
     #[test]
     fn the_commands_that_stop_a_job_find_room_beside_all_others() {
-        let (mut handle, mut commands, _events) = handle(&["map[0]"]);
+        let (mut handle, (mut commands, _events)) = handle(&["map[0]"]);
         while handle.command(TaskCommand::Abort(1)).is_ok() {}
         handle.request_progress();
         handle.send(&WorkerCommand::Start);

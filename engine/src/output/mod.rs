@@ -204,12 +204,15 @@ impl<B: Payload> Output<B> {
             self.waiting, 0,
             "an output is flushed before it is finished"
         );
-        let finished = self.take_senders().map(Sender::finish);
-        let failed = finished.filter_map(|finished| match finished {
-            Err(RejectReason::Failed(failure)) => Some(failure),
-            Ok(()) | Err(RejectReason::Closed | RejectReason::Full) => None,
-        });
-        failed.fold(Ok(()), |first, failure| first.and(Err(failure.into())))
+        let mut result = Ok(());
+        for sender in self.take_senders() {
+            if let Err(RejectReason::Failed(failure)) = sender.finish()
+                && result.is_ok()
+            {
+                result = Err(failure.into());
+            }
+        }
+        result
     }
 
     /// Cancels every edge.

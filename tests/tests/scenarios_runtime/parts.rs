@@ -43,6 +43,7 @@ impl How {
         }
     }
 
+    #[allow(clippy::needless_update, reason = "options may be added")]
     pub(crate) fn start(self, job: Job) -> JobHandle {
         let options = PlanOptions {
             parallelism: subtasks(self.parallelism),
