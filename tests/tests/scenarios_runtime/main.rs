@@ -7,4 +7,5 @@ mod diamond;
 mod idleness;
 mod latency;
 mod parts;
+mod random;
 mod tiny;
