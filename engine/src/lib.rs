@@ -6,7 +6,11 @@
 //! [`edge`] (the path between two subtasks), [`gate`] (several edges into one
 //! subtask), [`operator`] (what a user writes), [`task`] and [`worker`] (what runs
 //! it), [`job`] (how a job is said).
+#![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
 #![forbid(unsafe_code)]
+
+// What `#[derive(Columnar)]` writes names this crate, within it too.
+extern crate self as ringway;
 
 pub mod align;
 pub mod batch;
@@ -29,4 +33,10 @@ pub mod partition;
 pub mod placement;
 pub mod task;
 pub mod watermark;
+pub mod wire;
 pub mod worker;
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

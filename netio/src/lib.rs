@@ -1,1 +1,10 @@
-//! Placeholder.
+//! Bytes with one remote party, and what the kernel offers to wait for them.
+//!
+//! What is here now is the ground that drivers stand on: [`probe`] finds out whether io_uring
+//! may be used, and [`executor`] runs a worker's duty cycle beside file I/O on one thread.
+//! All that needs unsafe code for it is behind safe interfaces.
+#![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
+
+pub mod event_wait;
+pub mod executor;
+pub mod probe;

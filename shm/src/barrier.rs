@@ -11,7 +11,15 @@
 #[cfg(loom)]
 use crate::sync::fence;
 #[cfg(not(loom))]
-use crate::sync::{Ordering, compiler_fence, fence};
+use crate::sync::{AtomicU8, Ordering, compiler_fence, fence};
+
+/// Nobody has asked the kernel yet.
+#[cfg(not(loom))]
+const UNKNOWN: u8 = 0;
+#[cfg(not(loom))]
+const ASYMMETRIC: u8 = 1;
+#[cfg(not(loom))]
+const SYMMETRIC: u8 = 2;
 
 /// One process-wide way to order a store before a load across two threads.
 ///
@@ -27,9 +35,17 @@ impl Barrier {
     /// The cheapest barrier that this kernel and sandbox allow; the answer is
     /// found once and is the same for the life of the process.
     pub(crate) fn detect() -> Barrier {
-        static ASYMMETRIC: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+        static CHOICE: AtomicU8 = AtomicU8::new(UNKNOWN);
+        let mut choice = CHOICE.load(Ordering::Relaxed);
+        if choice == UNKNOWN {
+            let found = if register() { ASYMMETRIC } else { SYMMETRIC };
+            // The first answer stands, even if the kernel changed its mind.
+            let first =
+                CHOICE.compare_exchange(UNKNOWN, found, Ordering::Relaxed, Ordering::Relaxed);
+            choice = first.err().unwrap_or(found);
+        }
         Barrier {
-            asymmetric: *ASYMMETRIC.get_or_init(register),
+            asymmetric: choice == ASYMMETRIC,
         }
     }
 

@@ -8,7 +8,8 @@ use crate::consumer::Consumer;
 /// Elements taken together, from [`Consumer::pop_chunk`].
 ///
 /// Dropping it gives the slots of what was taken back to the producer, with
-/// one wake-up; what was not taken stays queued.
+/// one wake-up; what was not taken stays queued. If it is forgotten instead
+/// ([`core::mem::forget`]), they go back with the next element that is popped.
 #[must_use = "elements are popped as the chunk is iterated"]
 pub struct Chunk<'a, T> {
     consumer: &'a mut Consumer<T>,

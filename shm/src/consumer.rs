@@ -96,7 +96,7 @@ impl<T> Consumer<T> {
         }
         // SAFETY: this is the consumer, `head` is published, and it can't be
         // popped while `self` is borrowed.
-        Some(unsafe { self.shared.look(self.head) })
+        Some(unsafe { self.shared.slots().look(self.head) })
     }
 
     /// Looks at the queued elements before `position`, oldest first, without
@@ -104,8 +104,9 @@ impl<T> Consumer<T> {
     pub fn peek_until(&self, position: u64) -> impl Iterator<Item = &T> {
         self.refresh();
         let end = position.min(self.cached_tail.get());
+        let slots = self.shared.slots();
         // SAFETY: as in `peek`, for all positions from the oldest to the end.
-        (self.head..end).map(|position| unsafe { self.shared.look(position) })
+        (self.head..end).map(move |position| unsafe { slots.look(position) })
     }
 
     /// How many elements were ever popped: the position of the next one.
@@ -189,7 +190,7 @@ impl<T> Consumer<T> {
         );
         // SAFETY: this is the consumer, `head` is published and moves on, so
         // it is read once.
-        let value = unsafe { self.shared.read(self.head) };
+        let value = unsafe { self.shared.slots().read(self.head) };
         self.head += 1;
         value
     }

@@ -17,8 +17,7 @@ use crate::sync::Arc;
 /// [`PopError::Abandoned`](crate::PopError::Abandoned) to it.
 pub struct Producer<T> {
     shared: Arc<Shared<T>>,
-    /// The next position to write; published positions may lag behind it only
-    /// inside a call.
+    /// The next position to write. Between calls all below it are published.
     tail: u64,
     /// The last position of the consumer that was looked at; the true one is
     /// the same or higher.
@@ -77,7 +76,7 @@ impl<T> Producer<T> {
         }
         // SAFETY: this is the producer, `tail` is not published, and the depth
         // is below the capacity, so the consumer gave this slot back.
-        unsafe { self.shared.write(self.tail, value) };
+        unsafe { self.shared.slots().write(self.tail, value) };
         self.tail += 1;
         self.shared.publish_tail(self.tail);
         Ok(())
@@ -101,27 +100,28 @@ impl<T> Producer<T> {
             return 0;
         }
         // Publishes also if the iterator panics: what it gave is in the ring.
-        let publication = Publication {
-            start: self.tail,
+        let mut publication = Publication {
+            tail: self.tail,
             producer: self,
         };
-        let producer = &mut *publication.producer;
-        let mut limit = producer.cached_head + producer.shared.capacity();
+        let slots = publication.producer.shared.slots();
+        let capacity = publication.producer.shared.capacity();
+        let mut limit = publication.producer.cached_head + capacity;
         loop {
-            if producer.tail == limit {
-                producer.cached_head = producer.shared.head();
-                limit = producer.cached_head + producer.shared.capacity();
-                if producer.tail == limit || producer.shared.is_consumer_gone() {
+            if publication.tail == limit {
+                publication.producer.cached_head = publication.producer.shared.head();
+                limit = publication.producer.cached_head + capacity;
+                if publication.tail == limit || publication.producer.is_abandoned() {
                     break;
                 }
             }
             let Some(value) = values.next() else { break };
             // SAFETY: as in `push_quiet`; `limit` keeps the depth within the
             // capacity.
-            unsafe { producer.shared.write(producer.tail, value) };
-            producer.tail += 1;
+            unsafe { slots.write(publication.tail, value) };
+            publication.tail += 1;
         }
-        (producer.tail - publication.start) as usize
+        (publication.tail - publication.producer.tail) as usize
     }
 
     /// Pushes one element beside the queue, so that the consumer may take it
@@ -256,18 +256,20 @@ impl<T> fmt::Debug for Producer<T> {
     }
 }
 
-/// Publishes what was written since `start` when it goes out of scope.
+/// Publishes the slots that were written up to `tail` when it goes out of scope.
 struct Publication<'a, T> {
-    start: u64,
+    tail: u64,
     producer: &'a mut Producer<T>,
 }
 
 impl<T> Drop for Publication<'_, T> {
+    #[inline]
     fn drop(&mut self) {
         let producer = &mut *self.producer;
-        if producer.tail == self.start {
+        if self.tail == producer.tail {
             return;
         }
+        producer.tail = self.tail;
         // The mark is taken before the consumer can see the new elements, so
         // it is the depth that this publication makes.
         if producer.tail - producer.cached_head > producer.high_water {

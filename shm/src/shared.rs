@@ -5,6 +5,7 @@ use core::mem::MaybeUninit;
 use crossbeam_utils::CachePadded;
 
 use crate::priority::Mailbox;
+use crate::slots::{self, Slots};
 use crate::sync::{AtomicBool, AtomicU8, AtomicU64, Ordering, UnsafeCell};
 
 /// The producer still holds its half.
@@ -41,7 +42,6 @@ struct ConsumerLine {
 /// Read by both at every step and written a few times in the ring's life.
 struct CommonLine<T> {
     slots: Box<[UnsafeCell<MaybeUninit<T>>]>,
-    mask: u64,
     capacity: u64,
     producer_end: AtomicU8,
     consumer_gone: AtomicBool,
@@ -57,12 +57,6 @@ unsafe impl<T: Send> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
     pub(crate) fn new(capacity: usize) -> Shared<T> {
-        assert!(capacity > 0, "a ring needs room for at least one element");
-        let slots = capacity.checked_next_power_of_two();
-        let slots = slots.expect("the capacity of a ring is above the address space");
-        let slots: Box<[_]> = (0..slots)
-            .map(|_| UnsafeCell::new(MaybeUninit::uninit()))
-            .collect();
         Shared {
             producer: CachePadded::new(ProducerLine {
                 tail: AtomicU64::new(0),
@@ -72,8 +66,7 @@ impl<T> Shared<T> {
                 released: AtomicU64::new(0),
             }),
             common: CachePadded::new(CommonLine {
-                mask: slots.len() as u64 - 1,
-                slots,
+                slots: slots::allocate(capacity),
                 capacity: capacity as u64,
                 producer_end: AtomicU8::new(OPEN),
                 consumer_gone: AtomicBool::new(false),
@@ -151,59 +144,20 @@ impl<T> Shared<T> {
     /// Whether the consumer is gone.
     #[inline]
     pub(crate) fn is_consumer_gone(&self) -> bool {
-        // Nothing else is published with this flag, so no order is needed.
-        self.common.consumer_gone.load(Ordering::Relaxed)
+        // Acquire pairs with the Release in `end_consumer`: whoever owned the consumer may have
+        // left word of why it went, and that is read after this.
+        self.common.consumer_gone.load(Ordering::Acquire)
     }
 
     pub(crate) fn end_consumer(&self) {
-        self.common.consumer_gone.store(true, Ordering::Relaxed);
+        // Release pairs with the Acquire in `is_consumer_gone`.
+        self.common.consumer_gone.store(true, Ordering::Release);
     }
 
-    /// Puts a value into the slot of `position`.
-    ///
-    /// # Safety
-    ///
-    /// The caller holds the producer, `position` is not published, and the
-    /// consumer has published that it read `position - capacity`.
+    /// The slots, to be fetched once for a loop over many.
     #[inline]
-    pub(crate) unsafe fn write(&self, position: u64, value: T) {
-        self.slot(position).with_mut(|slot| {
-            // SAFETY: by the contract the slot belongs to the caller alone.
-            unsafe { (*slot).write(value) };
-        });
-    }
-
-    /// Moves the value out of the slot of `position`.
-    ///
-    /// # Safety
-    ///
-    /// The caller holds the consumer, `position` was seen as published, and it
-    /// is read once only.
-    #[inline]
-    pub(crate) unsafe fn read(&self, position: u64) -> T {
-        // SAFETY: by the contract the slot is initialised and the caller's.
-        self.slot(position)
-            .with(|slot| unsafe { (*slot).assume_init_read() })
-    }
-
-    /// Looks at the value in the slot of `position`.
-    ///
-    /// # Safety
-    ///
-    /// As for [`read`](Self::read), and the slot is not given back while the
-    /// reference lives.
-    #[inline]
-    pub(crate) unsafe fn look(&self, position: u64) -> &T {
-        // SAFETY: by the contract the slot is initialised and stays so.
-        self.slot(position)
-            .with(|slot| unsafe { (*slot).assume_init_ref() })
-    }
-
-    #[inline]
-    fn slot(&self, position: u64) -> &UnsafeCell<MaybeUninit<T>> {
-        let index = (position & self.common.mask) as usize;
-        // SAFETY: the number of slots is mask + 1, so the index is below it.
-        unsafe { self.common.slots.get_unchecked(index) }
+    pub(crate) fn slots(&self) -> Slots<'_, T> {
+        Slots::new(&self.common.slots)
     }
 }
 
@@ -227,7 +181,7 @@ impl<T> Rest<'_, T> {
             // dropped again.
             self.0.publish_head(head + 1);
             // SAFETY: both halves are gone and `head` is queued.
-            drop(unsafe { self.0.read(head) });
+            drop(unsafe { self.0.slots().read(head) });
             head += 1;
         }
     }

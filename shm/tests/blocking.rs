@@ -1,4 +1,5 @@
 //! What the waiting forms promise to threads, with real threads.
+#![allow(clippy::disallowed_methods, reason = "the test measures a wait")]
 
 use std::thread;
 use std::time::{Duration, Instant};

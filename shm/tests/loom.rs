@@ -189,6 +189,37 @@ fn one_wake_covers_several_quiet_pushes() {
     });
 }
 
+/// Without a look at a bell in between there is no fence that could stand in
+/// for the order of the end after the last element.
+#[test]
+fn the_end_is_never_seen_before_the_last_element() {
+    model(|| {
+        let (mut producer, mut consumer) = pair(1);
+        let pushing = thread::spawn(move || {
+            producer.push_quiet(Arc::new(0)).unwrap();
+            producer.finish();
+        });
+        let first = consumer.pop_quiet().map(|element| *element);
+        assert!(matches!(first, Ok(0) | Err(PopError::Empty)));
+        pushing.join().unwrap();
+    });
+}
+
+#[test]
+fn the_room_that_a_dropped_consumer_makes_is_not_pushed_into() {
+    model(|| {
+        let (mut producer, consumer) = pair(1);
+        producer.try_push(Arc::new(0)).unwrap();
+        let pushing = thread::spawn(move || {
+            let mut values = std::iter::once_with(|| Arc::new(1));
+            assert_eq!(producer.push_from(&mut values), 0);
+            assert!(producer.try_push(Arc::new(2)).is_err());
+        });
+        drop(consumer);
+        pushing.join().unwrap();
+    });
+}
+
 #[test]
 fn chunks_move_whole_on_both_sides() {
     model(|| {

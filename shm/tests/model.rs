@@ -168,9 +168,9 @@ fn push_randomly(mut producer: Producer<Counted>, mut random: Random, alive: Arc
                 producer.push_from(&mut values);
             }
             2 => {
-                for value in next..next + random.below(4) {
-                    let _ = producer.push_quiet((value, alive.clone()));
-                }
+                let mut values = next..next + random.below(4);
+                // Stops at the first that is rejected: what follows may fit again.
+                values.all(|value| producer.push_quiet((value, alive.clone())).is_ok());
                 producer.wake();
             }
             3 if random.below(8) == 0 => {

@@ -10,8 +10,10 @@ use ringway::job::{
     Job, JobError, JobOutcome, JobReport, Plan, PlanError, PlanOptions, RunOptions, start,
 };
 use ringway::operator::{Emitter, Operator, Progress, Source, SourceProgress, Subtask};
+use ringway::operators::window::{Count, WindowAssigner};
 use ringway::partition::Parallelism;
 use ringway::task::TaskError;
+use ringway::watermark::WatermarkStrategy;
 
 type Elements = Vec<StreamElement<Rows<i64>>>;
 
@@ -490,4 +492,33 @@ impl Source<Rows<i64>> for Endless {
         out.watermark(Watermark::active(self.next));
         Ok(SourceProgress::Ready)
     }
+}
+
+#[test]
+fn windows_of_a_typed_stream_count_every_row_once_and_late_rows_aside() {
+    let job = Job::new("windows");
+    let (counted, late) = (Collected::new(), Collected::new());
+    let (windows, too_late) = job
+        .rows("times", [5_i64, 1, 12, 3, 25, 14, 31])
+        .assign_timestamps(WatermarkStrategy::bounded_out_of_orderness(4), |row| {
+            Some(row.value)
+        })
+        .key_by(|time| time % 2)
+        .window(WindowAssigner::tumbling(10, 0).unwrap())
+        .aggregate_with_late(Count);
+    windows
+        .map(|result| (result.window.start(), result.key, result.value))
+        .sink("counts", counted.sink());
+    too_late.sink("late", late.sink());
+    let report = run(job, 2, 2);
+    assert!(
+        matches!(report.outcome, JobOutcome::Ended),
+        "{:?}",
+        report.outcome
+    );
+    let mut counts = counted.values::<(i64, i64, u64)>();
+    counts.sort_unstable();
+    let total: u64 = counts.iter().map(|(_, _, count)| count).sum();
+    assert_eq!(total + late.values::<i64>().len() as u64, 7, "{counts:?}");
+    assert_eq!(counts.last(), Some(&(30, 1, 1)));
 }

@@ -57,7 +57,6 @@ pub use parquet_sink::{ParquetCompression, ParquetSink, ParquetSinkOptions};
 pub use parquet_source::{ParquetSource, ParquetSourceOptions};
 pub use progress::{SplitOrder, WatermarkOptions};
 pub use reader::{SplitFormat, SplitInput, SplitReader, SplitSource};
-pub use side_thread::remember_allowed_cpus;
 pub use split::{ListedFile, Part, Split, assigned, list_files};
 pub use stats::{ConnectorStats, Counters};
 pub use stdout::{Stdout, StdoutOptions};

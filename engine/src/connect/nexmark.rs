@@ -136,6 +136,7 @@ pub fn nexmark_batches(kind: NexmarkKind, rows: usize, batch_rows: usize) -> Vec
     sizes
         .map(|size| {
             let events: Vec<Event> = events.by_ref().take(size).collect();
+            // Invariant: rows and schema are made here, from the same list of columns.
             batch_of(kind, &schema, &events).expect("the columns are those of the schema")
         })
         .collect()

@@ -52,7 +52,6 @@ impl SourceOptions {
     /// # Errors
     /// When its input cannot be used; the error names the option or the file.
     pub fn connect(self, base: &Path) -> Result<Arc<dyn SourceConnector>, ConnectError> {
-        super::remember_allowed_cpus();
         Ok(match self {
             Self::Generator(options) => Arc::new(Generator::new(options)?),
             Self::Ndjson(options) => Arc::new(NdjsonSource::new(options, base)?),
@@ -95,7 +94,6 @@ impl SinkOptions {
     /// # Errors
     /// When its output cannot be written; the error names the option or the file.
     pub fn connect(self, base: &Path) -> Result<Arc<dyn SinkConnector>, ConnectError> {
-        super::remember_allowed_cpus();
         Ok(match self {
             Self::Blackhole(options) => Arc::new(Blackhole::new(options)),
             Self::Ndjson(options) => Arc::new(NdjsonSink::new(options, base)?),

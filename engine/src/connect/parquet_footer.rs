@@ -6,7 +6,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 
-use crate::element::{EVENT_TIME_MAX, EVENT_TIME_MIN, EventTime};
+use crate::element::{EVENT_TIME_MIN, EventTime};
 
 use super::event_time::to_milliseconds;
 use super::{ConnectError, ListedFile, Part, Split};
@@ -74,10 +74,6 @@ pub(super) fn row_groups(footers: &[ArrowReaderMetadata], time: &str) -> Vec<Spl
 /// where there are none nothing is known.
 fn earliest_event_times(footer: &ArrowReaderMetadata, time: &str) -> Vec<EventTime> {
     let groups = footer.metadata().row_groups();
-    if footer.schema().index_of(time).is_err() {
-        // Without event times no row holds a watermark back.
-        return vec![EVENT_TIME_MAX; groups.len()];
-    }
     let minimums = StatisticsConverter::try_new(time, footer.schema(), footer.parquet_schema())
         .and_then(|converter| converter.row_group_mins(groups))
         .map_err(|error| error.to_string())

@@ -21,7 +21,8 @@ pub struct WatermarkOptions {
     /// How the splits of the source are to each other. Default `"independent"`.
     pub splits: SplitOrder,
     /// After so many milliseconds without a batch the source says that it is idle, so that it
-    /// does not hold back others. Default: never.
+    /// does not hold back others; with independent splits once its last one is open. Default:
+    /// never.
     pub idle_after_ms: Option<u64>,
 }
 
@@ -57,6 +58,7 @@ pub(super) struct SplitProgress {
     generator: Option<WatermarkGenerator>,
     /// For each split, the earliest event time of it and of all after it.
     ahead_min: Vec<EventTime>,
+    can_be_idle: bool,
     /// The split that is being read, once one is.
     reading: Option<usize>,
 }
@@ -71,16 +73,14 @@ impl SplitProgress {
         for (index, split) in splits.iter().enumerate().rev() {
             ahead_min[index] = split.event_time_min.min(ahead_min[index + 1]);
         }
-        let generator = options.map(|options| {
-            let mut generator = WatermarkGenerator::new(options.strategy());
-            generator.split_announced(REST, Some(ahead_min[0]));
-            generator
-        });
-        Self {
-            generator,
+        let mut progress = Self {
+            generator: options.map(|options| WatermarkGenerator::new(options.strategy())),
+            can_be_idle: options.is_some_and(|options| options.idle_after_ms.is_some()),
             ahead_min,
             reading: None,
-        }
+        };
+        progress.announce_from(0);
+        progress
     }
 
     /// A batch of split `split` came, with its latest event time, if any row has one.
@@ -91,11 +91,14 @@ impl SplitProgress {
         let id = split as SplitId;
         if self.reading != Some(split) {
             generator.split_opened(id);
-            generator.split_announced(REST, Some(self.ahead_min[split + 1]));
             if let Some(done) = self.reading.replace(split) {
                 generator.split_finished(done as SplitId);
             }
+            self.announce_from(split + 1);
         }
+        let Some(generator) = &mut self.generator else {
+            return;
+        };
         // The watermark after all events is not a row's to say: it means the end.
         generator.observe_max(id, latest.map(|latest| latest.min(EVENT_TIME_MAX - 1)));
     }
@@ -103,6 +106,24 @@ impl SplitProgress {
     /// The watermark to emit now, if any.
     pub(super) fn poll(&mut self, now: ProcessingTime) -> Option<Watermark> {
         self.generator.as_mut()?.poll(now)
+    }
+
+    /// The splits from `next` on have not been opened.
+    fn announce_from(&mut self, next: usize) {
+        let Some(generator) = &mut self.generator else {
+            return;
+        };
+        if next + 1 == self.ahead_min.len() {
+            generator.split_finished(REST);
+        } else {
+            generator.split_announced(REST, Some(self.ahead_min[next].min(EVENT_TIME_MAX - 1)));
+        }
+    }
+
+    /// Whether `poll` is to be asked though no batch came. Otherwise it is not, so that what
+    /// is emitted does not depend on when a source was polled.
+    pub(super) fn may_be_idle(&self) -> bool {
+        self.can_be_idle
     }
 
     /// When `poll` may have something to say though no batch came.
@@ -168,6 +189,24 @@ mod tests {
         assert_eq!(progress.poll(0), Some(Watermark::active(95)));
         progress.observe(1, None);
         assert_eq!(progress.poll(0), None);
+    }
+
+    #[test]
+    fn a_source_that_is_quiet_says_that_it_is_idle_and_not_that_it_ends() {
+        for order in [SplitOrder::Independent, SplitOrder::Ordered] {
+            let options = WatermarkOptions {
+                idle_after_ms: Some(50),
+                ..bounded(0, order)
+            };
+            let mut progress = SplitProgress::new(Some(&options), &splits(&[0]));
+            progress.observe(0, Some(7));
+            assert_eq!(progress.poll(1000), Some(Watermark::active(7)));
+            assert_eq!(progress.idle_at(), Some(1050));
+            assert_eq!(progress.poll(1050), Some(Watermark::idle(7)));
+            assert_eq!(progress.poll(1100), None);
+            progress.observe(0, Some(7));
+            assert_eq!(progress.poll(1100), Some(Watermark::active(7)));
+        }
     }
 
     #[test]

@@ -88,15 +88,21 @@ impl SplitSource {
         }
     }
 
+    fn emit_watermark(&mut self, out: &mut Emitter<'_, RecordBatch>) {
+        if let Some(watermark) = self.progress.poll(out.now()) {
+            out.watermark(watermark);
+        }
+    }
+
     /// Emits what the reader has ready, up to a few batches. Tells whether the input is over.
     fn drain(&mut self, out: &mut Emitter<'_, RecordBatch>) -> Result<Drained, OperatorError> {
-        let Some(reader) = &mut self.reader else {
-            return Ok(Drained::End);
-        };
         for _ in 0..POLL_BATCHES_MAX {
             if out.is_full() {
                 break;
             }
+            let Some(reader) = &mut self.reader else {
+                return Ok(Drained::End);
+            };
             match reader.receiver.try_pop() {
                 Ok(Read::Batch {
                     split,
@@ -105,6 +111,9 @@ impl SplitSource {
                 }) => {
                     self.progress.observe(split, latest);
                     out.emit(batch);
+                    // After each batch, so that what a run emits does not depend on how far
+                    // the reader was ahead.
+                    self.emit_watermark(out);
                 }
                 Ok(Read::Failed(error)) => return Err(error.into()),
                 Err(PopError::Empty) => return Ok(Drained::Empty),
@@ -149,13 +158,13 @@ impl Source<RecordBatch> for SplitSource {
             self.reader = None;
             return Ok(SourceProgress::End);
         }
-        if let Some(watermark) = self.progress.poll(out.now()) {
-            out.watermark(watermark);
+        if let Drained::Some = drained {
+            return Ok(SourceProgress::Ready);
         }
-        Ok(match drained {
-            Drained::Empty => SourceProgress::Pending(self.progress.idle_at()),
-            Drained::Some | Drained::End => SourceProgress::Ready,
-        })
+        if self.progress.may_be_idle() {
+            self.emit_watermark(out);
+        }
+        Ok(SourceProgress::Pending(self.progress.idle_at()))
     }
 }
 
@@ -288,7 +297,8 @@ impl ReaderThread {
             // Where the worker is gone nobody wants to know.
             let _ = sender.push(Read::Failed(error), 0);
         }
-        self.finish();
+        // Without finishing, so that no later poll takes it for the end.
+        self.sender = None;
     }
 }
 

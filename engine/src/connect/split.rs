@@ -1,5 +1,6 @@
 //! The pieces in which files are read, and which subtask reads which.
 
+use std::collections::HashSet;
 use std::fs::{File, Metadata, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -135,10 +136,11 @@ pub fn list_files(base: &Path, patterns: &[String]) -> Result<Vec<ListedFile>, C
     if patterns.is_empty() {
         return Err(ConnectError::option("path", "names no file"));
     }
-    let mut files: Vec<ListedFile> = Vec::new();
+    let mut files = Vec::new();
+    let mut seen = HashSet::new();
     for pattern in patterns {
         for path in matches_of(base, pattern)? {
-            if files.iter().all(|file| file.path != path) {
+            if seen.insert(path.clone()) {
                 files.push(ListedFile::note(path)?);
             }
         }

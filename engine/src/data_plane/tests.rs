@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::batch::{Row, Rows};
+use crate::clock::Clock;
 use crate::edge::{EdgeOptions, Failure, Popped, RejectReason, Transport};
 use crate::element::StreamElement;
 use crate::limits::RECEIVE_CAPACITY_ELEMENTS;
@@ -236,12 +237,15 @@ fn waiting_for_a_sender_ends_when_it_connects_or_the_time_is_over() {
         AcceptError::TimedOut
     );
     std::thread::scope(|scope| {
-        let accepting = scope.spawn(|| listener.accept_timeout(Duration::from_secs(20)));
+        let clock = Clock::start();
+        let accepting = scope.spawn(|| listener.accept_timeout(Duration::from_secs(60)));
         while !bell.is_armed() {
             std::thread::yield_now();
         }
         let _sender = connect(&plane, "127.0.0.1", 9_000).unwrap();
         assert!(accepting.join().unwrap().is_ok());
+        let waited = clock.now().0;
+        assert!(waited < Duration::from_secs(30), "the wake-up was lost");
     });
 }
 

@@ -14,11 +14,19 @@ use super::metrics::BlockedTime;
 use super::{EdgeMetrics, EdgeOptions, Ending, Failure, Popped, RejectReason, Rejected};
 
 /// Opens a local edge. `sender_bell` and `receiver_bell` wake whoever owns the half.
+///
+/// # Panics
+/// If the options leave no room for any data element.
 pub fn open<B: Payload>(
     options: EdgeOptions,
     sender_bell: Bell,
     receiver_bell: Bell,
 ) -> (super::Sender<B>, super::Receiver<B>) {
+    assert!(
+        options.capacity_elements > 0,
+        "edge {} has no room for data",
+        options.name
+    );
     let slots = options.capacity_elements + CONTROL_ELEMENTS_MAX;
     let (producer, consumer) = ring(slots, sender_bell, receiver_bell);
     let shared = Arc::new(Shared {

@@ -10,6 +10,7 @@ use arrow::datatypes::{DataType, Schema};
 use super::ast::{ArithmeticOp, CompareOp, IsTest, Literal, LogicOp, Node, NodeKind};
 use super::bound::{Bound, BoundKind};
 use super::coerce::{LiteralKind, arithmetic_type, common_type, is_comparable, is_text};
+use super::divisible;
 use super::error::{ExprError, ExprErrorKind, Position};
 use super::functions::Function;
 
@@ -266,10 +267,17 @@ impl Place<'_> {
         let known = matches!(op, CompareOp::Distinct | CompareOp::NotDistinct);
         let nullable = !known && (left.nullable || right.nullable);
         let fallible = left.fallible || right.fallible;
-        let kind = BoundKind::Compare {
-            op,
-            left: Box::new(left),
-            right: Box::new(right),
+        let kind = match divisible::recognise(op, &left, &right) {
+            Some((operand, by, negated)) => BoundKind::Divisible {
+                operand: Box::new(operand),
+                by,
+                negated,
+            },
+            None => BoundKind::Compare {
+                op,
+                left: Box::new(left),
+                right: Box::new(right),
+            },
         };
         Ok(Bound {
             nullable,

@@ -6,6 +6,7 @@ use arrow::datatypes::DataType;
 
 use super::ast::{ArithmeticOp, CompareOp, IsTest, LogicOp};
 use super::coerce::{LiteralKind, Operand, cast_can_fail};
+use super::divisible::Divisor;
 use super::error::{ExprError, Position};
 use super::functions::Function;
 
@@ -44,6 +45,12 @@ pub(super) enum BoundKind {
         op: CompareOp,
         left: Box<Bound>,
         right: Box<Bound>,
+    },
+    /// `operand % constant = 0`, or `<> 0`.
+    Divisible {
+        operand: Box<Bound>,
+        by: Divisor,
+        negated: bool,
     },
     Logic {
         op: LogicOp,
@@ -174,6 +181,7 @@ impl Bound {
             BoundKind::Negate(operand)
             | BoundKind::Not(operand)
             | BoundKind::Is { operand, .. }
+            | BoundKind::Divisible { operand, .. }
             | BoundKind::Cast { operand, .. } => vec![operand],
             BoundKind::Arithmetic { left, right, .. } | BoundKind::Compare { left, right, .. } => {
                 vec![left, right]

@@ -93,6 +93,15 @@ fn condition(node: &Bound, rows: &Rows) -> Result<Value, ExprError> {
             let result = compare(*op, &left, &right).map_err(|error| failed(node, &error))?;
             Ok(Value::result(result, [&left, &right]))
         }
+        BoundKind::Divisible {
+            operand,
+            by,
+            negated,
+        } => {
+            let operand = evaluate(operand, rows)?;
+            let result = by.test(operand.array.as_ref(), *negated);
+            Ok(Value::result(result, [&operand]))
+        }
         BoundKind::Logic { op, operands } => conditional::logic(*op, operands, rows),
         BoundKind::Is {
             operand,

@@ -16,6 +16,7 @@ mod coerce;
 mod compare;
 mod conditional;
 mod dates;
+mod divisible;
 #[cfg(test)]
 mod docs_test;
 mod error;

@@ -612,41 +612,7 @@ fn nesting_to_the_limit_is_parsed_without_trying_every_way() {
 
 #[test]
 fn no_cast_of_an_extreme_value_panics() {
-    let texts = [
-        "",
-        "-",
-        "1e400",
-        "9223372036854775808",
-        "262143-01-01",
-        "NaN",
-        "0x1",
-        "1_0",
-    ];
-    let ints = vec![
-        i64::MIN,
-        i64::MAX,
-        -1,
-        0,
-        1,
-        253_402_300_800_000,
-        i64::MIN + 1,
-        300,
-    ];
-    let floats = vec![
-        f64::NAN,
-        f64::INFINITY,
-        -0.0,
-        f64::MIN,
-        f64::MAX,
-        1e19,
-        -1e-300,
-        0.5,
-    ];
-    let batch = batch_of([
-        ("s", Arc::new(StringArray::from(texts.to_vec())) as ArrayRef),
-        ("a", Arc::new(Int64Array::from(ints))),
-        ("x", Arc::new(Float64Array::from(floats))),
-    ]);
+    let batch = extreme_values();
     let names = [
         "BOOLEAN",
         "TINYINT",
@@ -689,6 +655,45 @@ fn no_cast_of_an_extreme_value_panics() {
         }
     }
     assert!(accepted > 2000, "only {accepted} casts gave a value");
+}
+
+/// Text, integers and floats at and beyond the ends of their ranges.
+fn extreme_values() -> RecordBatch {
+    let texts = [
+        "",
+        "-",
+        "1e400",
+        "9223372036854775808",
+        "262143-01-01",
+        "NaN",
+        "0x1",
+        "1_0",
+    ];
+    let ints = vec![
+        i64::MIN,
+        i64::MAX,
+        -1,
+        0,
+        1,
+        253_402_300_800_000,
+        i64::MIN + 1,
+        300,
+    ];
+    let floats = vec![
+        f64::NAN,
+        f64::INFINITY,
+        -0.0,
+        f64::MIN,
+        f64::MAX,
+        1e19,
+        -1e-300,
+        0.5,
+    ];
+    batch_of([
+        ("s", Arc::new(StringArray::from(texts.to_vec())) as ArrayRef),
+        ("a", Arc::new(Int64Array::from(ints))),
+        ("x", Arc::new(Float64Array::from(floats))),
+    ])
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::edge::EdgeOptions;
 use crate::error::OperatorError;
 use crate::operator::Subtask;
 use crate::task::{SideOutlet, Task};
+use crate::worker::Host;
 
 use super::graph::{ExchangeKind, Graph, NodeId, Port};
 use super::node::StagePlace;
@@ -36,12 +37,12 @@ pub enum BuildError {
     },
 }
 
-/// Builds every task of `plan`.
-pub(super) fn build(plan: &Plan) -> Result<Built, BuildError> {
+/// Builds every task of `plan`, to be run by `host`.
+pub(super) fn build(plan: &Plan, host: &Host) -> Result<Built, BuildError> {
     let bells: Vec<Bell> = plan
         .workers
         .iter()
-        .map(|_| Bell::descriptor())
+        .map(|_| host.bell())
         .collect::<Result<_, _>>()?;
     let mut workers: Vec<_> = bells
         .iter()
@@ -98,6 +99,7 @@ impl Edges {
     ) {
         let planned = &plan.links[link];
         let (from, to) = (&plan.chains[planned.from], &plan.chains[planned.to]);
+        // Invariant: the graph looked the output up when it connected the stream.
         let payload = plan
             .graph
             .output_type(planned.node, planned.port)
@@ -174,6 +176,7 @@ impl TaskBuilder<'_> {
             let made = node.factory.stage(place, stage.take());
             stage = Some(made.map_err(|error| not_made(&subtasks[position], &error))?);
         }
+        // Invariant: the last node is a sink, which makes a stage, or has an output.
         let stage = stage.expect("a chain ends in a sink or in an output");
         let head = &self.plan.graph[self.chain.nodes[0]];
         match head.factory.input() {

@@ -1,7 +1,10 @@
 //! Jobs: what to run (the graph), where (the plan), and running it.
 
 mod build;
+mod connected_stream;
+pub mod file;
 pub mod graph;
+mod keyed_stream;
 pub mod node;
 pub mod payload;
 pub mod plan;
@@ -9,7 +12,9 @@ pub mod run;
 pub mod stream;
 
 pub use build::BuildError;
+pub use connected_stream::{ConnectedStreams, KeyedConnectedStreams};
 pub use graph::{Exchange, ExchangeKind, Graph, NodeId, Port};
+pub use keyed_stream::{KeyedStream, WindowStream, WindowedStream};
 pub use plan::{Plan, PlanError, PlanOptions};
 pub use run::{CommandRefused, JobError, JobHandle, JobOutcome, JobReport, RunOptions, start};
-pub use stream::{BatchStream, DataStream, Job, KeyedStream, RunError, Stream};
+pub use stream::{BatchStream, DataStream, Job, RunError, Stream};

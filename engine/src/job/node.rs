@@ -66,6 +66,7 @@ pub struct SourceNode<B, F> {
 pub struct OperatorNode<In, Out, F> {
     make: F,
     sides: Vec<PayloadType>,
+    parallelism_max: Option<u32>,
     payload: std::marker::PhantomData<fn(In) -> Out>,
 }
 
@@ -101,8 +102,16 @@ where
         Self {
             make,
             sides,
+            parallelism_max: None,
             payload: std::marker::PhantomData,
         }
+    }
+
+    /// The same node that can have `parallelism_max` subtasks at most, or any number: for what
+    /// goes subtask to subtask with a node that is so bounded.
+    pub fn with_parallelism_max(mut self, parallelism_max: Option<u32>) -> Self {
+        self.parallelism_max = parallelism_max;
+        self
     }
 }
 
@@ -174,8 +183,13 @@ where
         &self.sides
     }
 
+    fn parallelism_max(&self) -> Option<u32> {
+        self.parallelism_max
+    }
+
     fn stage(&self, place: StagePlace, next: Option<Erased>) -> Result<Erased, OperatorError> {
         let operator = (self.make)(&place.subtask)?;
+        // Invariant: the builder makes an output for every last node that has one.
         let next = next
             .expect("an operator has an output")
             .take::<Box<dyn Stage<Out>>>();

@@ -28,6 +28,7 @@ impl Erased {
     /// # Panics
     /// When it is of another type: the graph checks payload types when nodes are connected.
     pub fn take<T: 'static>(self) -> T {
+        // Invariant: the graph compares payload types before it connects two nodes.
         *self
             .0
             .downcast()

@@ -426,6 +426,7 @@ fn links(
     options: &PlanOptions,
 ) -> Vec<LinkPlan> {
     let chain_of = |node| {
+        // Invariant: `chains` put every node of the graph into one.
         chains
             .iter()
             .position(|chain| chain.nodes.contains(&node))

@@ -1,13 +1,16 @@
 //! Running a plan: workers on their cores, and the one thread that watches over them.
 
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use ringway_shm::{Bell, Consumer, PopError, Producer, PushError, ring};
 
 use crate::clock::{Clock, Monotonic};
-use crate::task::{TaskCommand, TaskError, TaskOutcome, TaskReport};
-use crate::worker::{IdlePolicy, Worker, WorkerCommand, WorkerEvent, run_on_thread};
+use crate::placement::CpuId;
+use crate::task::{Task, TaskCommand, TaskError, TaskOutcome, TaskReport};
+use crate::worker::{
+    Host, HostError, HostInUse, HostKind, HostedWorker, IdlePolicy, Worker, WorkerCommand,
+    WorkerEvent, WorkerThread,
+};
 
 use super::build::{BuildError, build};
 use super::plan::Plan;
@@ -30,6 +33,8 @@ const CONTROL_RING_RESERVED: usize = 4;
 pub struct RunOptions {
     /// What workers do when there is nothing to do.
     pub idle: IdlePolicy,
+    /// What hosts the workers.
+    pub host: HostKind,
 }
 
 /// A job that runs.
@@ -38,6 +43,7 @@ pub struct RunOptions {
 /// must be called for the failure of one task to stop the others. Dropping it cancels the job.
 pub struct JobHandle {
     workers: Vec<WorkerLink>,
+    host: HostInUse,
     bell: Bell,
     clock: Clock,
     finished: Vec<(TaskReport, TaskOutcome)>,
@@ -71,6 +77,10 @@ pub struct JobReport {
     pub tasks: Vec<TaskReport>,
     /// From start to end.
     pub elapsed: Duration,
+    /// From start until the first row reached a sink, if one did.
+    pub first_row: Option<Duration>,
+    /// What hosted the workers.
+    pub host: HostInUse,
 }
 
 /// Why a job failed.
@@ -79,14 +89,9 @@ pub enum JobError {
     /// Its parts cannot be made. Nothing ran.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// A worker's thread cannot be started. Nothing ran.
-    #[error("cannot start the thread of worker {worker}: {error}")]
-    Thread {
-        /// The worker.
-        worker: usize,
-        /// Why.
-        error: std::io::Error,
-    },
+    /// A worker cannot be started where the plan puts it.
+    #[error(transparent)]
+    Host(#[from] HostError),
     /// A task failed; the others were cancelled.
     #[error("{0}")]
     Task(TaskError),
@@ -118,7 +123,7 @@ pub struct CommandRefused {
 struct WorkerLink {
     commands: Producer<WorkerCommand>,
     events: Consumer<WorkerEvent>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<HostedWorker>,
     opened: bool,
     /// The names of the tasks that are not over.
     running: Vec<String>,
@@ -132,53 +137,69 @@ struct WorkerLink {
 /// # Errors
 /// When its parts cannot be made or a thread cannot be started; nothing has run then.
 pub fn start(plan: &Plan, options: &RunOptions) -> Result<JobHandle, JobError> {
-    let built = build(plan)?;
+    let host = Host::new(options.host);
+    let built = build(plan, &host)?;
     let clock = Clock::start();
     let bell = Bell::thread();
-    let mut workers = Vec::new();
-    for (index, (worker_bell, tasks)) in built.workers.into_iter().enumerate() {
-        let (commands, receive_commands) =
-            ring(CONTROL_RING_ELEMENTS, bell.clone(), worker_bell.clone());
-        let (send_events, events) = ring(CONTROL_RING_ELEMENTS, worker_bell.clone(), bell.clone());
-        let running = tasks.iter().map(|task| task.name().to_owned()).collect();
-        let mut worker = Worker::new(tasks, clock, worker_bell, receive_commands, send_events);
-        let idle = options.idle;
-        let thread = std::thread::Builder::new()
-            .name(format!("ringway-{index}"))
-            .spawn(move || run_on_thread(&mut worker, idle))
-            .map_err(|error| JobError::Thread {
-                worker: index,
-                error,
-            })?;
-        workers.push(WorkerLink {
-            commands,
-            events,
-            thread: Some(thread),
-            opened: false,
-            running,
-            lost: false,
-        });
+    let mut job = JobHandle::new(host.in_use().clone(), bell, clock);
+    for (index, (bell, tasks)) in built.workers.into_iter().enumerate() {
+        let thread = WorkerThread {
+            name: format!("ringway-{index}"),
+            cpu: plan.workers[index].map(CpuId),
+            policy: options.idle,
+        };
+        // A worker that cannot be started leaves the others to be cancelled with the handle.
+        let worker = start_worker(&host, thread, tasks, bell, &job)?;
+        job.add_worker(worker);
     }
-    let mut handle = JobHandle::new(workers, bell, clock);
-    handle.begin();
-    Ok(handle)
+    job.begin();
+    Ok(job)
+}
+
+fn start_worker(
+    host: &Host,
+    thread: WorkerThread,
+    tasks: Vec<Box<dyn Task>>,
+    bell: Bell,
+    job: &JobHandle,
+) -> Result<WorkerLink, HostError> {
+    let (commands, receive_commands) = ring(CONTROL_RING_ELEMENTS, job.bell.clone(), bell.clone());
+    let (send_events, events) = ring(CONTROL_RING_ELEMENTS, bell.clone(), job.bell.clone());
+    let running = tasks.iter().map(|task| task.name().to_owned()).collect();
+    let clock = job.clock;
+    let thread = host.spawn(thread, move || {
+        Worker::new(tasks, clock, bell, receive_commands, send_events)
+    })?;
+    Ok(WorkerLink {
+        commands,
+        events,
+        thread: Some(thread),
+        opened: false,
+        running,
+        lost: false,
+    })
 }
 
 impl JobHandle {
-    fn new(workers: Vec<WorkerLink>, bell: Bell, clock: Clock) -> Self {
-        let live = workers.iter().map(|_| Vec::new()).collect();
+    fn new(host: HostInUse, bell: Bell, clock: Clock) -> Self {
         Self {
-            workers,
+            workers: Vec::new(),
+            host,
             bell,
             clock,
             finished: Vec::new(),
-            live,
+            live: Vec::new(),
             stopping: None,
             cancelled: false,
             sources_ended: false,
             sources_stopped: false,
             ended_at: None,
         }
+    }
+
+    fn add_worker(&mut self, worker: WorkerLink) {
+        self.workers.push(worker);
+        self.live.push(Vec::new());
     }
 
     /// Waits until everything is open, and lets it run if all of it is.
@@ -378,11 +399,14 @@ impl JobHandle {
             }
         }
         let outcome = self.outcome();
-        let tasks = self.progress().cloned().collect();
+        let tasks: Vec<TaskReport> = self.progress().cloned().collect();
+        let first_row = tasks.iter().filter_map(|task| task.first_row).min();
         JobReport {
             outcome,
             tasks,
             elapsed: now.0,
+            first_row: first_row.map(|at| at.0),
+            host: self.host.clone(),
         }
     }
 
@@ -458,7 +482,8 @@ mod tests {
             running: running.iter().map(|&name| name.to_owned()).collect(),
             lost: false,
         };
-        let handle = JobHandle::new(vec![link], bell, Clock::start());
+        let mut handle = JobHandle::new(HostKind::Thread.into(), bell, Clock::start());
+        handle.add_worker(link);
         (handle, (received, events))
     }
 

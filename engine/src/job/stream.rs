@@ -22,29 +22,33 @@ use std::rc::Rc;
 
 use arrow::array::RecordBatch;
 
-use crate::batch::{Payload, Rows};
+use crate::batch::{Payload, Row, Rows};
+use crate::connect::MemorySource;
+use crate::element::{EventTime, StreamElement};
 use crate::error::OperatorError;
 use crate::operator::{Operator, SideTag, Sink, Source, Subtask};
 use crate::operators::rows;
 use crate::output::ByKeyHash;
 use crate::partition::{Key, Parallelism};
+use crate::watermark::WatermarkStrategy;
 
 use super::graph::{Exchange, Graph, NodeId, Port};
 use super::node::{OperatorNode, SinkNode, SourceNode};
 use super::payload::PayloadType;
 use super::plan::{Plan, PlanError, PlanOptions};
 use super::run::{JobError, JobReport, RunOptions, start};
+use super::{ConnectedStreams, KeyedStream};
 
 /// A job that is being said.
 #[derive(Clone)]
 pub struct Job {
-    graph: Rc<RefCell<Graph>>,
+    pub(super) graph: Rc<RefCell<Graph>>,
 }
 
 /// A stream of batches of type `B`. A clone is the same stream: use it twice to fork it.
 pub struct Stream<B: Payload> {
-    job: Job,
-    ends: Vec<End>,
+    pub(super) job: Job,
+    pub(super) ends: Vec<End>,
     payload: PhantomData<fn() -> B>,
 }
 
@@ -54,18 +58,12 @@ pub type DataStream<T> = Stream<Rows<T>>;
 /// A stream of Arrow record batches.
 pub type BatchStream = Stream<RecordBatch>;
 
-/// A stream of typed rows whose rows with the same key go to the same subtask.
-pub struct KeyedStream<T: Clone + Send + 'static, F> {
-    stream: DataStream<T>,
-    key: F,
-}
-
 /// Where a stream comes from, and how it is spread over the subtasks of its next operator.
 #[derive(Clone)]
-struct End {
-    node: NodeId,
-    port: Port,
-    exchange: Exchange,
+pub(super) struct End {
+    pub(super) node: NodeId,
+    pub(super) port: Port,
+    pub(super) exchange: Exchange,
 }
 
 /// Why a job did not run to its end.
@@ -109,10 +107,6 @@ impl Job {
     where
         T: Clone + Send + Sync + 'static,
     {
-        use crate::batch::Row;
-        use crate::connect::MemorySource;
-        use crate::element::StreamElement;
-
         let rows: Vec<Row<T>> = values.into_iter().map(Row::untimed).collect();
         let stream = self.source(name, move |_| {
             Ok(MemorySource::new([StreamElement::Data(Rows::from(
@@ -145,7 +139,7 @@ impl Job {
         Ok(start(&plan, run)?.wait())
     }
 
-    fn stream<B: Payload>(&self, node: NodeId, port: Port) -> Stream<B> {
+    pub(super) fn stream<B: Payload>(&self, node: NodeId, port: Port) -> Stream<B> {
         let ends = vec![End {
             node,
             port,
@@ -207,6 +201,23 @@ impl<B: Payload> Stream<B> {
         self
     }
 
+    /// This stream and `right` as the two inputs of one operator. How each is spread over the
+    /// subtasks of that is said of each before, or by a key of both after.
+    ///
+    /// # Panics
+    /// When the streams are of different jobs.
+    pub fn connect<R: Payload>(self, right: Stream<R>) -> ConnectedStreams<B, R> {
+        ConnectedStreams::new(self, right)
+    }
+
+    /// As [`Stream::connect`], with every batch of `control` going to every subtask.
+    ///
+    /// # Panics
+    /// When the streams are of different jobs.
+    pub fn connect_broadcast<C: Payload>(self, control: Stream<C>) -> ConnectedStreams<B, C> {
+        self.connect(control.broadcast())
+    }
+
     /// Adds an operator: `make` makes one for each subtask.
     pub fn process<Out, Op>(
         self,
@@ -257,7 +268,7 @@ impl<B: Payload> Stream<B> {
                 move |subtask: &Subtask| Ok(Box::new(make(subtask)?) as Box<dyn Sink<B>>),
             );
         let node = self.job.graph.borrow_mut().add(name, node);
-        self.connect(node);
+        self.connect_to(node);
     }
 
     fn operator<Out: Payload, Op: Operator<B, Out> + 'static>(
@@ -270,11 +281,11 @@ impl<B: Payload> Stream<B> {
             Ok(Box::new(make(subtask)?) as Box<dyn Operator<B, Out>>)
         });
         let node = self.job.graph.borrow_mut().add(name, node);
-        self.connect(node);
+        self.connect_to(node);
         node
     }
 
-    fn connect(&self, to: NodeId) {
+    fn connect_to(&self, to: NodeId) {
         let mut graph = self.job.graph.borrow_mut();
         for end in &self.ends {
             graph.connect(end.node, end.port, to, end.exchange.clone());
@@ -323,6 +334,17 @@ impl<T: Clone + Send + 'static> DataStream<T> {
         })
     }
 
+    /// Gives each row the event time `event_time` of it, and the stream watermarks by this
+    /// strategy. To keep the event times that rows have, give `|row| row.event_time`.
+    pub fn assign_timestamps<F>(self, strategy: WatermarkStrategy, event_time: F) -> Self
+    where
+        F: FnMut(&Row<T>) -> Option<EventTime> + Clone + Send + Sync + 'static,
+    {
+        self.process("assign_timestamps", move |_| {
+            Ok(rows::AssignTimestamps::new(event_time.clone(), strategy))
+        })
+    }
+
     /// The rows for whose value `to_first` says so, and the others.
     pub fn split<F>(self, to_first: F) -> (Self, Self)
     where
@@ -344,45 +366,6 @@ impl<T: Clone + Send + 'static> DataStream<T> {
             let mut by = by.clone();
             Box::new(ByKeyHash::new(move |value: &T| by(value).key_hash()))
         });
-        KeyedStream {
-            stream: self.exchange(exchange),
-            key,
-        }
-    }
-}
-
-impl<T: Clone + Send + 'static, F> KeyedStream<T, F> {
-    /// Folds each value into that of its key, and emits the result after each row. Keys are
-    /// kept for ever.
-    pub fn reduce<K, R>(self, reduce: R) -> DataStream<T>
-    where
-        K: Key,
-        F: FnMut(&T) -> K + Clone + Send + Sync + 'static,
-        R: FnMut(&mut T, T) + Clone + Send + Sync + 'static,
-    {
-        let key = self.key;
-        self.stream.process("reduce", move |_| {
-            Ok(rows::KeyedReduce::<K, T, F, R>::new(
-                key.clone(),
-                reduce.clone(),
-            ))
-        })
-    }
-
-    /// Adds an operator that sees all rows of its keys: `make` makes one for each subtask and
-    /// is given the key function.
-    pub fn process<Out, Op>(
-        self,
-        name: &str,
-        make: impl Fn(&Subtask, F) -> Result<Op, OperatorError> + Send + Sync + 'static,
-    ) -> Stream<Out>
-    where
-        F: Clone + Send + Sync + 'static,
-        Out: Payload,
-        Op: Operator<Rows<T>, Out> + 'static,
-    {
-        let key = self.key;
-        self.stream
-            .process(name, move |subtask| make(subtask, key.clone()))
+        KeyedStream::new(self.exchange(exchange), key)
     }
 }

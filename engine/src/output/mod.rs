@@ -6,8 +6,10 @@
 //! anything.
 
 mod partitioners;
+mod sides;
 
 pub use partitioners::{Broadcast, ByKeyColumns, ByKeyHash, Forward, InTurn};
+pub use sides::{OfLeft, OfRight};
 
 use std::collections::VecDeque;
 
@@ -205,6 +207,7 @@ impl<B: Payload> Output<B> {
             "an output is flushed before it is finished"
         );
         let mut result = Ok(());
+        // Every edge is finished, also behind one that failed.
         for sender in self.take_senders() {
             if let Err(RejectReason::Failed(failure)) = sender.finish()
                 && result.is_ok()

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
+use crate::clock::Monotonic;
 use crate::element::{EVENT_TIME_MIN, EventTime};
 use crate::error::OperatorError;
 use crate::operator::StateWriter;
@@ -30,6 +31,8 @@ pub struct TaskReport {
     pub discarded_rows: u64,
     /// Elements that came in over edges, data and control.
     pub elements_in: u64,
+    /// When the first row reached a sink, on the job's clock.
+    pub first_row: Option<Monotonic>,
     /// Checkpoints that did not complete in this task: a barrier that will never come on every
     /// input, or an operator that could not write its state.
     pub checkpoints_lost: u64,

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use ringway_shm::Bell;
 
 use crate::batch::Payload;
-use crate::clock::ProcessingTime;
+use crate::clock::{Monotonic, ProcessingTime};
 use crate::element::{Barrier, StreamElement};
 use crate::error::OperatorError;
 use crate::operator::{Progress, Sink, StepScope, Subtask};
@@ -23,6 +23,7 @@ pub struct SinkStage<B: Payload> {
     busy: bool,
     rows: u64,
     latency: Latency,
+    first_row: Option<Monotonic>,
 }
 
 impl<B: Payload> SinkStage<B> {
@@ -37,6 +38,7 @@ impl<B: Payload> SinkStage<B> {
             busy: false,
             rows: 0,
             latency,
+            first_row: None,
         }
     }
 
@@ -46,7 +48,9 @@ impl<B: Payload> SinkStage<B> {
         let result = match item {
             StageItem::Element(StreamElement::Data(batch)) => {
                 self.rows += batch.rows() as u64;
-                self.latency.record(step.clock.now().since(step.origin));
+                let arrived = step.clock.now();
+                self.first_row.get_or_insert(arrived);
+                self.latency.record(arrived.since(step.origin));
                 self.sink.write(batch, now)
             }
             StageItem::Element(StreamElement::Watermark(watermark)) => {
@@ -162,6 +166,7 @@ impl<B: Payload> Stage<B> for SinkStage<B> {
     fn report(&self, report: &mut TaskReport) {
         report.rows_out += self.rows;
         report.sink_rows += self.rows;
+        report.first_row = self.first_row;
         report.latency.merge(&self.latency);
     }
 }

@@ -5,10 +5,13 @@
 //! file I/O) decides between turns whether to go on, to yield or to park; the worker does not
 //! know which host it has. Nothing that runs here blocks.
 
+mod glommio_host;
+mod host;
 mod idle;
 mod slot;
 mod thread_host;
 
+pub use host::{Host, HostError, HostInUse, HostKind, HostedWorker, WorkerThread};
 pub use idle::{IdleAction, IdlePolicy, Idler};
 pub use thread_host::run_on_thread;
 

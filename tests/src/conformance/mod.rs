@@ -2,7 +2,7 @@
 //!
 //! A transport is not done until it passes. To run all of it against a subject:
 //!
-//! ```ignore
+//! ```text
 //! ringway_tests::edge_conformance!(local = LocalEdge);
 //! ```
 

@@ -5,7 +5,7 @@ use ringway::element::Barrier;
 use ringway_shm::Bell;
 
 use super::EdgeSubject;
-use super::elements::{Numbers, SenderGoes, next, number, push, rejected, room_for};
+use super::elements::{Numbers, SenderGoes, next, number, push, rejected, room_for, watermark};
 use crate::within::LONG;
 
 struct Rung {
@@ -78,15 +78,17 @@ pub fn a_parked_receiver_is_woken_by_any_ending<S: EdgeSubject>(subject: &S) {
     }
 }
 
-/// There is room by then.
+/// There is room by then, also where a control element made it.
 pub fn a_parked_sender_is_woken_by_a_pop<S: EdgeSubject>(subject: &S) {
-    let mut edge = open(subject, room_for(1));
-    push(&mut edge.sender, number(1));
-    edge.sender_bell.arm();
-    assert_eq!(rejected(&mut edge.sender, number(2)).0, RejectReason::Full);
-    assert_eq!(next(&mut edge.receiver), number(1));
-    assert!(edge.sender_bell.park(Some(LONG)));
-    push(&mut edge.sender, number(2));
+    for first in [number(1), watermark(1)] {
+        let mut edge = open(subject, room_for(1));
+        push(&mut edge.sender, first.clone());
+        edge.sender_bell.arm();
+        assert_eq!(rejected(&mut edge.sender, number(2)).0, RejectReason::Full);
+        assert_eq!(next(&mut edge.receiver), first);
+        assert!(edge.sender_bell.park(Some(LONG)));
+        push(&mut edge.sender, number(2));
+    }
 }
 
 /// There is room in bytes by then.

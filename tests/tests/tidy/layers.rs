@@ -7,7 +7,7 @@ use crate::tree::File;
 /// From the lowest to the highest. A new module of engine/src is given its layer here.
 const LAYERS: &[&[&str]] = &[
     &["error"],
-    &["clock", "config", "limits", "metrics"],
+    &["clock", "config", "limits", "metrics", "placement"],
     &["element", "partition"],
     &["batch"],
     &["batcher"],
@@ -20,7 +20,7 @@ const LAYERS: &[&[&str]] = &[
     &["operator", "state"],
     &["connect", "expr", "operators"],
     &["stage", "task"],
-    &["host", "placement", "worker"],
+    &["host", "worker"],
     &["job", "stream"],
 ];
 

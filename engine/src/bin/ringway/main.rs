@@ -1,2 +1,85 @@
-//! Placeholder.
-fn main() {}
+//! The `ringway` command.
+//!
+//! Exit codes: 0 the job ended, or was drained; 1 it failed; 2 the command line or the job file
+//! cannot be used, and nothing ran; 130 it was cancelled by Ctrl-C, 143 by SIGTERM.
+
+mod args;
+mod check;
+mod edges;
+mod progress;
+mod run;
+mod signals;
+mod summary;
+mod units;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use ringway::clock::Clock;
+
+/// Moves Arrow batches between operators that are pinned to cores.
+#[derive(Parser)]
+#[command(name = "ringway", version, arg_required_else_help = true, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a job.
+    Run(run::RunArgs),
+    /// Show how a job would run, or what is wrong with it; nothing is run.
+    Check(check::CheckArgs),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ringway run docs/examples/flights.toml
+  ringway run job.toml --parallelism 4 --cores 2-5 --json
+  ringway check job.toml
+
+Exit codes:
+  0    the job ended, or was drained
+  1    the job failed
+  2    the command line or the job file cannot be used; nothing ran
+  130  the job was cancelled by Ctrl-C
+  143  the job was cancelled by SIGTERM
+
+Logs go to standard error; RUST_LOG says which, such as RUST_LOG=ringway=debug.";
+
+/// The job failed.
+const EXIT_FAILED: u8 = 1;
+
+/// Nothing ran: the command line or the job file cannot be used.
+const EXIT_INVALID: u8 = 2;
+
+/// Cancelled by SIGINT, as shells say it: 128 and the number of the signal.
+const EXIT_INTERRUPTED: u8 = 130;
+
+/// Cancelled by SIGTERM.
+const EXIT_TERMINATED: u8 = 143;
+
+fn main() -> ExitCode {
+    // Before anything else, so that the time to the first row is that of the whole process.
+    let clock = Clock::start();
+    let cli = Cli::parse();
+    start_logs();
+    let code = match cli.command {
+        Command::Run(args) => run::run(&args, clock),
+        Command::Check(args) => check::check(&args),
+    };
+    ExitCode::from(code)
+}
+
+/// Warnings by default: whoever wants more says so in `RUST_LOG`.
+fn start_logs() {
+    let filter = tracing_subscriber::EnvFilter::builder()
+        .with_default_directive(tracing::Level::WARN.into())
+        .from_env_lossy();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .init();
+}

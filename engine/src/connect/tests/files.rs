@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::sync::{Arc, Mutex};
 
-use arrow::array::Int64Array;
+use arrow::array::{ArrayRef, Int64Array, StringArray};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::super::{
@@ -61,6 +61,14 @@ fn batch(rows: i64) -> RecordBatch {
     RecordBatch::try_from_iter([("event_time", times as _)]).unwrap()
 }
 
+fn wait_until(is_so: impl Fn() -> bool) {
+    let clock = Clock::start();
+    while !is_so() {
+        assert!(clock.now().0 < PATIENCE, "the reader does not read");
+        std::thread::yield_now();
+    }
+}
+
 fn some_file(dir: &tempfile::TempDir) -> PathBuf {
     let path = dir.path().join("input");
     fs::write(&path, "x").unwrap();
@@ -92,12 +100,9 @@ fn a_reader_is_only_a_little_ahead_and_stops_when_its_source_is_dropped() {
     let dir = tempfile::tempdir().unwrap();
     let (source, stats) = scripted(&some_file(&dir), || Ok(Some(batch(1000))));
     let mut stepped = Stepped::of(Box::new(source), &subtask(0, 1));
-    let clock = Clock::start();
     // Four batches wait in the ring, and the reader waits with the fifth.
-    while stats.read().batches < 5 {
-        assert!(clock.now().0 < PATIENCE, "the reader does not read");
-        std::thread::yield_now();
-    }
+    wait_until(|| stats.read().batches == 5);
+    let clock = Clock::start();
     assert_eq!(stepped.poll().unwrap(), SourceProgress::Ready);
     assert_eq!(batches(&stepped.taken.elements).len(), 4);
     assert!(stats.read().batches <= 5 + 4);
@@ -110,41 +115,49 @@ fn a_reader_is_only_a_little_ahead_and_stops_when_its_source_is_dropped() {
 #[test]
 fn a_reader_ahead_is_bounded_in_bytes_too() {
     let dir = tempfile::tempdir().unwrap();
-    let large = batch(3 << 20);
+    // One row of 24 MiB.
+    let time: ArrayRef = Arc::new(Int64Array::from(vec![0]));
+    let text: ArrayRef = Arc::new(StringArray::from(vec!["x".repeat(24 << 20)]));
+    let large = RecordBatch::try_from_iter([("event_time", time), ("text", text)]).unwrap();
     let (source, stats) = scripted(&some_file(&dir), move || Ok(Some(large.clone())));
-    let stepped = Stepped::of(Box::new(source), &subtask(0, 1));
-    let clock = Clock::start();
-    while stats.read().batches < 2 {
-        assert!(clock.now().0 < PATIENCE, "the reader does not read");
-        std::thread::yield_now();
-    }
-    // One batch of 24 MiB is queued; the second waits though there are slots.
+    let mut stepped = Stepped::of(Box::new(source), &subtask(0, 1));
+    // One batch is queued; the second waits though there are slots.
+    wait_until(|| stats.read().batches == 2);
     let bell = Bell::thread();
     bell.arm();
     bell.park(Some(Duration::from_millis(50)));
     assert_eq!(stats.read().batches, 2);
-    drop(stepped);
+    let _ = stepped.poll().unwrap();
+    wait_until(|| stats.read().batches > 2);
 }
 
 #[test]
 fn nothing_is_taken_while_the_output_is_full() {
     let dir = tempfile::tempdir().unwrap();
-    let (source, _) = scripted(&some_file(&dir), || Ok(Some(batch(1))));
+    let (source, stats) = scripted(&some_file(&dir), || Ok(Some(batch(1))));
     let mut stepped = Stepped::of(Box::new(source), &subtask(0, 1));
     stepped.taken.is_full = true;
-    for _ in 0..100 {
-        let _ = stepped.poll().unwrap();
-    }
+    wait_until(|| stats.read().batches == 5);
+    let _ = stepped.poll().unwrap();
     assert!(stepped.taken.elements.is_empty());
+    stepped.taken.is_full = false;
+    let _ = stepped.poll().unwrap();
+    assert!(!stepped.taken.elements.is_empty());
 }
 
 #[test]
 fn a_panic_of_a_reader_is_an_error_that_names_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let (source, _) = scripted(&some_file(&dir), || panic!("out of luck"));
-    let stepped = Stepped::of(Box::new(source), &subtask(0, 1));
-    let error = stepped.run().unwrap_err().to_string();
+    let mut stepped = Stepped::of(Box::new(source), &subtask(0, 1));
+    let error = loop {
+        match stepped.poll() {
+            Ok(progress) => assert_eq!(progress, SourceProgress::Pending(None)),
+            Err(error) => break error.to_string(),
+        }
+    };
     assert!(error.contains("input panicked: out of luck"), "{error}");
+    assert!(stepped.run().is_err(), "a failure never becomes an end");
 }
 
 #[test]
@@ -158,8 +171,14 @@ fn a_file_that_changes_or_vanishes_after_planning_is_an_error() {
         (|path| fs::remove_file(path).unwrap(), "cannot be opened"),
         (
             |path| {
+                let modified = fs::metadata(path).unwrap().modified().unwrap();
                 let other = path.with_extension("new");
                 fs::copy(path, &other).unwrap();
+                File::options()
+                    .write(true)
+                    .open(&other)
+                    .and_then(|file| file.set_modified(modified))
+                    .unwrap();
                 fs::rename(other, path).unwrap();
             },
             "has changed",

@@ -13,9 +13,13 @@ fn generated_rows_are_the_same_at_any_parallelism_batch_size_and_rate() {
     for (parallelism, more) in [(3, ""), (4, "batch_rows = 10"), (2, "rate = 100000")] {
         let connector = source("generator", &format!("{base}\n{more}"), Path::new("."));
         let elements = run_all(&*connector, parallelism);
+        for index in 0..parallelism {
+            let alone = Stepped::open(&*connector, index, parallelism).run();
+            assert_watermarks_hold(&alone.unwrap());
+        }
         assert_eq!(rows(&elements), 10_007);
         assert_eq!(sum(&elements), expected);
-        assert_eq!(connector.stats().read().rows, 10_007);
+        assert_eq!(connector.stats().read().rows, 2 * 10_007);
     }
     let other = source(
         "generator",

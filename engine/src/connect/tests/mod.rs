@@ -1,6 +1,7 @@
 //! What connectors promise, with real files. Goal: each promise of `docs/CONNECTORS.md` that
 //! can be broken. Method: sources and sinks are stepped as a worker would, in virtual time.
 
+mod documented;
 mod files;
 mod made;
 mod ndjson;
@@ -14,12 +15,13 @@ use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use ringway_shm::Bell;
 
-use crate::clock::ProcessingTime;
+use crate::clock::{Clock, ProcessingTime};
 use crate::element::{StreamElement, Watermark};
 use crate::error::OperatorError;
 use crate::operator::{
     Collector, Emitter, Progress, Sink, Source, SourceProgress, StepScope, Subtask,
 };
+use crate::partition::Parallelism;
 
 use super::{ConnectError, SinkOptions, SourceConnector, SourceOptions, checksum};
 
@@ -74,7 +76,7 @@ impl Stepped {
     }
 
     fn poll(&mut self) -> Result<SourceProgress, OperatorError> {
-        let mut step = StepScope::default();
+        let mut step = StepScope::new(Clock::start());
         step.processing_time = self.now;
         let mut out = Emitter::new(&mut self.taken, &mut step, 0);
         self.source.poll(&mut out)
@@ -104,7 +106,7 @@ impl Stepped {
 fn subtask(index: u32, parallelism: u32) -> Subtask {
     Subtask {
         index,
-        parallelism,
+        parallelism: Parallelism::new(parallelism).unwrap(),
         ..Subtask::single("tested")
     }
 }

@@ -1,3 +1,5 @@
+//! Newline-delimited JSON as input.
+
 use std::fs;
 
 use arrow::datatypes::DataType;

@@ -1,9 +1,9 @@
 //! The state of all aggregates of an operator: for each a value a slot.
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, SchemaRef};
 
+use super::encoding::as_type;
 use super::spec::{AggregateKind, AggregateSpec};
 use super::store::Store;
 use super::values::{Selection, ValueKind, Values};
@@ -209,9 +209,6 @@ impl Aggregate {
         let plain = self
             .store
             .finish(slots, self.spec.kind, unsigned, &self.spec.name)?;
-        if plain.data_type() == self.output.data_type() {
-            return Ok(plain);
-        }
-        Ok(cast(&plain, self.output.data_type())?)
+        as_type(&plain, self.output.data_type())
     }
 }

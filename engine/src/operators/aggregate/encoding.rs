@@ -126,6 +126,14 @@ impl KeyEncoding {
     }
 }
 
+/// `column` with the type `data_type`.
+pub(super) fn as_type(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef, OperatorError> {
+    if column.data_type() == data_type {
+        return Ok(Arc::clone(column));
+    }
+    Ok(cast(column, data_type)?)
+}
+
 /// `columns` with the types of `fields`.
 pub(super) fn with_types(
     columns: Vec<ArrayRef>,
@@ -134,12 +142,7 @@ pub(super) fn with_types(
     columns
         .into_iter()
         .zip(fields)
-        .map(
-            |(column, field)| match column.data_type() == field.data_type() {
-                true => Ok(column),
-                false => Ok(cast(&column, field.data_type())?),
-            },
-        )
+        .map(|(column, field)| as_type(&column, field.data_type()))
         .collect()
 }
 
@@ -150,7 +153,7 @@ enum PlainColumn {
 
 impl PlainColumn {
     fn new(kind: PlainKind, column: &ArrayRef) -> Result<Self, OperatorError> {
-        let column = cast(column, &kind.data_type())?;
+        let column = as_type(column, &kind.data_type())?;
         Ok(match kind {
             PlainKind::Int64 => Self::Int64(column.as_primitive::<Int64Type>().clone()),
             PlainKind::Text => Self::Text(column.as_string::<i32>().clone()),

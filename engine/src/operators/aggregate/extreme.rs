@@ -3,42 +3,13 @@
 use std::cmp::Ordering;
 
 use super::values::Selection;
+use crate::operators::numbers::Ordered;
 
 /// The least or greatest value of each slot, none where there was no value.
 pub(super) struct Extreme<T> {
     pub(super) values: Vec<Option<T>>,
     /// How a new value must compare with the kept one to replace it.
     wins: Ordering,
-}
-
-/// The order by which extremes are found. Floats have the total order of IEEE 754: NaN is
-/// greater than all others, and -0 less than 0.
-pub(super) trait Ordered {
-    fn order(&self, other: &Self) -> Ordering;
-}
-
-impl Ordered for i64 {
-    fn order(&self, other: &Self) -> Ordering {
-        self.cmp(other)
-    }
-}
-
-impl Ordered for u64 {
-    fn order(&self, other: &Self) -> Ordering {
-        self.cmp(other)
-    }
-}
-
-impl Ordered for f64 {
-    fn order(&self, other: &Self) -> Ordering {
-        self.total_cmp(other)
-    }
-}
-
-impl Ordered for str {
-    fn order(&self, other: &Self) -> Ordering {
-        self.cmp(other)
-    }
 }
 
 impl<T> Extreme<T> {

@@ -4,10 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
-use arrow::compute::cast;
 use arrow::datatypes::{DataType, FieldRef, Int64Type, SchemaRef};
 
-use super::encoding::{KeyEncoding, PlainKind, columns_at, with_types};
+use super::encoding::{KeyEncoding, PlainKind, as_type, columns_at, with_types};
 use super::hash::FastHash;
 use crate::error::OperatorError;
 use crate::operators::SpecError;
@@ -117,7 +116,7 @@ impl KeyInterner {
                 out.resize(batch.num_rows(), 0);
             }
             KeyStore::Int64 { ids, null, values } => {
-                let column = cast(batch.column(self.positions[0]), &DataType::Int64)?;
+                let column = as_type(batch.column(self.positions[0]), &DataType::Int64)?;
                 let column = column.as_primitive::<Int64Type>();
                 if column.null_count() == 0 {
                     out.extend(column.values().iter().map(|&value| {
@@ -229,3 +228,6 @@ fn not_a_key(positions: &[usize], fields: &[FieldRef]) -> SpecError {
         data_type: fields[at].data_type().clone(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,9 @@ mod store;
 mod total;
 mod values;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use accumulators::Accumulators;
 pub(crate) use hash::FastHash;
 pub(crate) use keys::KeyInterner;

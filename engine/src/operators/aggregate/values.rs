@@ -2,9 +2,10 @@
 
 use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use arrow::buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
-use arrow::compute::{can_cast_types, cast};
+use arrow::compute::can_cast_types;
 use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
 
+use super::encoding::as_type;
 use crate::error::OperatorError;
 
 /// What a column is brought to before it is aggregated.
@@ -58,7 +59,7 @@ impl Values {
         kind: ValueKind,
         column: &ArrayRef,
     ) -> Result<(Self, Option<NullBuffer>), OperatorError> {
-        let column = cast(column, &kind.data_type())?;
+        let column = as_type(column, &kind.data_type())?;
         let values = match kind {
             ValueKind::Int => Self::Int(column.as_primitive::<Int64Type>().values().clone()),
             ValueKind::UInt => Self::UInt(column.as_primitive::<UInt64Type>().values().clone()),

@@ -146,7 +146,7 @@ impl Operator<RecordBatch, RecordBatch> for Aggregate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::operators::columnar::samples::numbers;
+    use crate::operators::columnar::samples::{duplicate_names, numbers};
     use crate::operators::testing::Harness;
     use arrow::array::AsArray;
     use arrow::datatypes::Int64Type;
@@ -194,6 +194,22 @@ mod tests {
         );
         harness.end::<RecordBatch>();
         assert!(harness.take_data().is_empty());
+    }
+
+    #[test]
+    fn columns_of_the_same_name_are_told_apart_and_metadata_stays() {
+        let input = duplicate_names();
+        let specs = [AggregateSpec::of(AggregateKind::Max, 2, "most")];
+        let operator = Aggregate::new(input.schema(), &[1], &specs, EmitResults::EachBatch);
+        let mut harness: Harness<_, RecordBatch> =
+            Harness::new(operator.expect("a fitting spec"), 1);
+        harness.push(input);
+        let out = harness.take_data();
+        assert_eq!(out[0].schema().metadata()["origin"], "t1");
+        assert_eq!(
+            rows(out),
+            [[Some(0), Some(1), Some(3)], [Some(1), Some(2), Some(4)]]
+        );
     }
 
     #[test]

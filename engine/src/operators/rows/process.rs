@@ -10,6 +10,9 @@ use crate::limits::BATCH_ROWS;
 use crate::operator::{Emitter, Operator, Progress};
 use crate::operators::state::{TimerQueue, Timers};
 
+/// Calls that one step makes, so that timers which set timers do not hold the core.
+const CALLS_MAX: usize = 8192;
+
 /// A timer that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
@@ -216,13 +219,18 @@ where
     }
 
     fn resume(&mut self, out: &mut Emitter<'_, Rows<O>>) -> Result<Progress, OperatorError> {
+        let mut calls = 0;
         loop {
             let mut more = true;
-            while more && self.output.len() < BATCH_ROWS {
+            while more && self.output.len() < BATCH_ROWS && calls < CALLS_MAX {
                 more = self.advance(out.now())?;
+                calls += 1;
             }
-            if !more && self.output.is_empty() {
-                break;
+            if self.output.is_empty() {
+                match more {
+                    true => return Ok(Progress::More),
+                    false => break,
+                }
             }
             if out.is_full() {
                 return Ok(Progress::More);
@@ -283,10 +291,11 @@ mod tests {
         }
     }
 
-    fn counts(
-        room: usize,
-    ) -> Harness<impl Operator<Rows<char>, Rows<(char, u64)>>, Rows<(char, u64)>> {
-        Harness::new(Process::new(|value: &char| *value, Counts::default()), room)
+    type Counting = Box<dyn Operator<Rows<char>, Rows<(char, u64)>>>;
+
+    fn counts(room: usize) -> Harness<Counting, Rows<(char, u64)>> {
+        let counting = Process::new(|value: &char| *value, Counts::default());
+        Harness::new(Box::new(counting), room)
     }
 
     #[test]

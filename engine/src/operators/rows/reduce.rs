@@ -1,11 +1,11 @@
 //! A running result for each key.
 
-use std::collections::HashMap;
 use std::hash::Hash;
 
 use crate::batch::{Row, Rows};
 use crate::error::OperatorError;
 use crate::operator::{Emitter, Operator, Progress};
+use crate::operators::state::KeyedState;
 
 /// Folds each row into the value of its key, and emits the value after each row, with the
 /// event time of that row.
@@ -15,16 +15,16 @@ use crate::operator::{Emitter, Operator, Progress};
 pub struct KeyedReduce<K, T, Key, Reduce> {
     key: Key,
     reduce: Reduce,
-    values: HashMap<K, T>,
+    values: KeyedState<K, T>,
 }
 
-impl<K, T, Key, Reduce> KeyedReduce<K, T, Key, Reduce> {
+impl<K: Eq + Hash, T, Key, Reduce> KeyedReduce<K, T, Key, Reduce> {
     /// An operator that folds each value into that of its `key` with `reduce`.
     pub fn new(key: Key, reduce: Reduce) -> Self {
         Self {
             key,
             reduce,
-            values: HashMap::new(),
+            values: KeyedState::new(),
         }
     }
 }
@@ -44,12 +44,12 @@ where
         let mut reduced = Rows::with_capacity(batch.len());
         for Row { value, event_time } in batch {
             let key = (self.key)(&value);
-            let result = match self.values.get_mut(&key) {
+            let result = match self.values.value_mut(&key) {
                 Some(kept) => {
                     (self.reduce)(kept, value);
                     kept.clone()
                 }
-                None => self.values.entry(key).or_insert(value).clone(),
+                None => self.values.value_or_insert_with(key, || value).clone(),
             };
             reduced.push(Row {
                 value: result,

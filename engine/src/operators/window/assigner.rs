@@ -3,6 +3,10 @@
 use crate::element::{EVENT_TIME_MAX, EVENT_TIME_MIN, EventTime};
 use crate::operators::SpecError;
 
+/// The most windows that a row may be in: enough for a day that slides by a second. Beyond
+/// it the results, one a window and key, are the least of what would take for ever.
+pub const WINDOWS_OF_A_ROW_MAX: i64 = 100_000;
+
 /// A window of event time: from its start up to, not including, its end.
 ///
 /// A bound that no event time can express is moved to the nearest that can; a window that
@@ -79,14 +83,22 @@ impl WindowAssigner {
     /// Windows of `size_ms`, of which one starts every `slide_ms`.
     ///
     /// # Errors
-    /// [`SpecError::WindowSize`] and [`SpecError::WindowGap`]: the slide must be at least 1
-    /// and at most the size.
+    /// [`SpecError::WindowSize`], [`SpecError::WindowGap`] and [`SpecError::WindowOverlap`]:
+    /// the slide must be at least 1, at most the size, and not less than the size over
+    /// [`WINDOWS_OF_A_ROW_MAX`].
     pub fn sliding(size_ms: i64, slide_ms: i64, offset_ms: i64) -> Result<Self, SpecError> {
         if size_ms < 1 || slide_ms < 1 {
             return Err(SpecError::WindowSize { size_ms, slide_ms });
         }
         if slide_ms > size_ms {
             return Err(SpecError::WindowGap { size_ms, slide_ms });
+        }
+        if size_ms / slide_ms > WINDOWS_OF_A_ROW_MAX {
+            return Err(SpecError::WindowOverlap {
+                size_ms,
+                slide_ms,
+                windows_max: WINDOWS_OF_A_ROW_MAX,
+            });
         }
         Ok(Self {
             size_ms,
@@ -261,6 +273,7 @@ mod tests {
         assert!(WindowAssigner::tumbling(0, 0).is_err());
         assert!(WindowAssigner::sliding(10, -1, 0).is_err());
         assert!(WindowAssigner::sliding(10, 11, 0).is_err());
+        assert!(WindowAssigner::sliding(i64::MAX, 1, 0).is_err());
     }
 
     #[test]

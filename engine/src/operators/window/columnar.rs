@@ -7,6 +7,7 @@ use arrow::array::{Array, BooleanArray, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 
 use super::assigner::WindowAssigner;
+use super::frontier::Frontier;
 use super::panes::Panes;
 use super::stage::{Firing, Stage};
 use crate::batch::EVENT_TIME_COLUMN;
@@ -63,16 +64,40 @@ impl WindowSpec {
 /// by their end, the keys of a window in the order in which they were first seen in its
 /// earliest part. Several windows may share a batch. State is freed when a window and its
 /// allowed lateness are past.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use arrow::datatypes::{DataType, Field, Schema};
+/// use ringway::operator::SideTag;
+/// use ringway::operators::window::{WindowAggregate, WindowAssigner, WindowSpec};
+/// use ringway::operators::{AggregateKind, AggregateSpec};
+///
+/// let flights = Arc::new(Schema::new(vec![
+///     Field::new("event_time", DataType::Int64, true),
+///     Field::new("carrier", DataType::Utf8, false),
+///     Field::new("delay", DataType::Int64, true),
+/// ]));
+/// let spec = WindowSpec {
+///     assigner: WindowAssigner::sliding(86_400_000, 3_600_000, 0)?,
+///     key_columns: vec![1],
+///     aggregates: vec![
+///         AggregateSpec::count("flights"),
+///         AggregateSpec::of(AggregateKind::Mean, 2, "mean_delay"),
+///     ],
+///     allowed_lateness_ms: 0,
+///     late: Some(SideTag::new(0)),
+/// };
+/// assert_eq!(spec.output_schema(&flights)?.field(3).name(), "carrier");
+/// let delays = WindowAggregate::new(flights, spec)?;
+/// # let _ = delays;
+/// # Ok::<(), ringway::operators::SpecError>(())
+/// ```
 pub struct WindowAggregate {
     input: SchemaRef,
-    assigner: WindowAssigner,
-    allowed_lateness_ms: u64,
+    frontier: Frontier,
     late: Option<SideTag<RecordBatch>>,
     panes: Panes,
-    watermark: Option<EventTime>,
-    late_through: Option<EventTime>,
-    /// The last window that the watermark has completed.
-    complete: Option<i128>,
     stage: Stage,
     firing: Option<Firing>,
     updates: VecDeque<(i128, Vec<u32>)>,
@@ -91,14 +116,10 @@ impl WindowAggregate {
         let panes = Panes::new(&input, spec.assigner, &spec.key_columns, &spec.aggregates)?;
         Ok(Self {
             input,
-            assigner: spec.assigner,
-            allowed_lateness_ms: spec.allowed_lateness_ms,
+            frontier: Frontier::new(spec.assigner, spec.allowed_lateness_ms),
             late: spec.late,
             stage: Stage::new(output, &panes, spec.assigner.is_tumbling()),
             panes,
-            watermark: None,
-            late_through: None,
-            complete: None,
             firing: None,
             updates: VecDeque::new(),
             advancing: None,
@@ -125,13 +146,13 @@ impl WindowAggregate {
         out: &mut Emitter<'_, RecordBatch>,
     ) -> Result<RecordBatch, OperatorError> {
         let times = event_times(&batch)?;
-        let earliest = arrow::compute::min(times);
-        let none_late = self.late_through.is_none() || earliest > self.late_through;
-        if times.null_count() == 0 && none_late {
+        if times.null_count() == 0 && !self.frontier.is_late(arrow::compute::min(times)) {
             return Ok(batch);
         }
-        let in_time = |time: Option<EventTime>| time.is_some() && time > self.late_through;
-        let taken: BooleanArray = times.iter().map(|time| Some(in_time(time))).collect();
+        let taken: BooleanArray = times
+            .iter()
+            .map(|time| Some(!self.frontier.is_late(time)))
+            .collect();
         let untimed = times.null_count();
         self.untimed_rows += untimed as u64;
         self.late_rows += (taken.false_count() - untimed) as u64;
@@ -144,22 +165,14 @@ impl WindowAggregate {
 
     /// Windows that are complete and take in one of the rows give their results anew.
     fn queue_updates(&mut self, times: &Int64Array) {
-        let Some(watermark) = self.watermark else {
+        if !self.frontier.may_reopen(arrow::compute::min(times)) {
             return;
-        };
-        let through = self.assigner.complete_through(watermark);
+        }
         let mut changed: BTreeMap<i128, Vec<u32>> = BTreeMap::new();
         let mut seen = HashSet::new();
         for (time, key) in times.values().iter().zip(self.panes.row_keys()) {
-            if Some(*time) > through {
-                continue;
-            }
-            let first = self.assigner.first_number(*time);
-            for number in first..=self.assigner.last_number(*time) {
-                let window = self.assigner.window(number);
-                let takes_late = window.is_complete(watermark)
-                    && !window.is_expired(watermark, self.allowed_lateness_ms);
-                if takes_late && seen.insert((number, *key)) {
+            for number in self.frontier.reopened_by(*time) {
+                if seen.insert((number, *key)) {
                     changed.entry(number).or_default().push(*key);
                 }
             }
@@ -170,15 +183,13 @@ impl WindowAggregate {
     /// The next window that is to be emitted, if there is one.
     fn next_firing(&mut self) -> Option<Firing> {
         if let Some((number, keys)) = self.updates.pop_front() {
-            return Some(Firing::of_keys(self.assigner.window(number), keys));
+            let window = self.frontier.assigner().window(number);
+            return Some(Firing::of_keys(window, keys));
         }
         let watermark = self.advancing?.timestamp;
-        let number = self.panes.next_window(self.complete)?;
-        let window = self.assigner.window(number);
-        if !window.is_complete(watermark) {
-            return None;
-        }
-        self.complete = Some(number);
+        let window = self
+            .frontier
+            .next_complete(watermark, self.panes.by_start())?;
         Some(Firing::of_window(window, &self.panes))
     }
 
@@ -211,14 +222,8 @@ impl WindowAggregate {
     }
 
     fn advanced(&mut self, watermark: EventTime) {
-        self.watermark = self.watermark.max(Some(watermark));
-        let complete = self.assigner.complete_number(watermark);
-        self.complete = self.complete.max(Some(complete));
-        let late_through = self
-            .assigner
-            .late_through(watermark, self.allowed_lateness_ms);
-        self.late_through = self.late_through.max(late_through);
-        if let Some(late_through) = self.late_through {
+        self.frontier.advance(watermark);
+        if let Some(late_through) = self.frontier.late_through() {
             self.panes.expire(late_through);
         }
     }
@@ -237,9 +242,7 @@ impl Operator<RecordBatch, RecordBatch> for WindowAggregate {
         }
         let times = event_times(&batch)?;
         self.panes.add(&batch, times.values())?;
-        if self.allowed_lateness_ms > 0 {
-            self.queue_updates(times);
-        }
+        self.queue_updates(times);
         self.go_on(out)
     }
 

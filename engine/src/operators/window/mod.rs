@@ -1,10 +1,15 @@
-//! Event-time windows.
+//! Event-time windows by key, tumbling and sliding, over typed rows and record batches.
 
+mod aggregator;
 mod assigner;
 mod columnar;
+mod frontier;
 mod panes;
 mod slots;
 mod stage;
+mod typed;
 
-pub use assigner::{Window, WindowAssigner};
+pub use aggregator::{Aggregator, Count, Extreme, Mean, Sum};
+pub use assigner::{WINDOWS_OF_A_ROW_MAX, Window, WindowAssigner};
 pub use columnar::{WindowAggregate, WindowSpec};
+pub use typed::{KeyedWindow, WindowResult};

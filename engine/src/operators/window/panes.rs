@@ -15,6 +15,12 @@ use crate::operators::aggregate::{Accumulators, AggregateSpec, KeyInterner};
 /// Keys whose state one step frees, so that freeing a large pane does not hold the core.
 const FREED_KEYS_MAX: usize = 65_536;
 
+/// Rows out of order are mostly in a few panes in turn.
+const RECENT_PANES: usize = 4;
+
+/// Contains no time.
+const NO_PANE: (Pane, usize) = (Pane { start: 1, last: 0 }, 0);
+
 /// The aggregates of every key in every live pane.
 ///
 /// The state of a key in a pane is a slot of the accumulators. Keys and slots are used
@@ -27,6 +33,9 @@ pub(super) struct Panes {
     by_start: BTreeMap<EventTime, usize>,
     panes: Vec<LivePane>,
     unused: Vec<usize>,
+    /// The panes of the rows just before, by which most rows find theirs.
+    recent: [(Pane, usize); RECENT_PANES],
+    oldest_recent: usize,
     expired: Vec<PaneKeys>,
     key_buffer: Vec<u32>,
     slot_buffer: Vec<u32>,
@@ -53,6 +62,8 @@ impl Panes {
             by_start: BTreeMap::new(),
             panes: Vec::new(),
             unused: Vec::new(),
+            recent: [NO_PANE; RECENT_PANES],
+            oldest_recent: 0,
             expired: Vec::new(),
             key_buffer: Vec::new(),
             slot_buffer: Vec::new(),
@@ -72,12 +83,13 @@ impl Panes {
         let mut slots = std::mem::take(&mut self.slot_buffer);
         slots.clear();
         slots.reserve(times.len());
-        let mut rows = times.iter().zip(&keys).peekable();
-        while let Some((first, _)) = rows.peek() {
-            let index = self.index_of(**first);
-            let LivePane { pane, keys } = &mut self.panes[index];
-            while let Some((_, key)) = rows.next_if(|(time, _)| pane.contains(**time)) {
-                slots.push(keys.slot_of(*key, &mut self.pool, &mut self.interner));
+        let mut row = 0;
+        while row < times.len() {
+            let index = self.index_of(times[row]);
+            let LivePane { pane, keys: held } = &mut self.panes[index];
+            while row < times.len() && pane.contains(times[row]) {
+                slots.push(held.slot_of(keys[row], &mut self.pool, &mut self.interner));
+                row += 1;
             }
         }
         self.accumulators.resize(self.pool.count());
@@ -93,8 +105,12 @@ impl Panes {
     }
 
     fn index_of(&mut self, time: EventTime) -> usize {
+        let recent = self.recent.iter().find(|(pane, _)| pane.contains(time));
+        if let Some((_, index)) = recent {
+            return *index;
+        }
         let pane = self.assigner.pane_of(time);
-        *self.by_start.entry(pane.start).or_insert_with(|| {
+        let index = *self.by_start.entry(pane.start).or_insert_with(|| {
             let live = LivePane {
                 pane,
                 keys: PaneKeys::default(),
@@ -109,20 +125,15 @@ impl Panes {
                     self.panes.len() - 1
                 }
             }
-        })
+        });
+        self.recent[self.oldest_recent] = (pane, index);
+        self.oldest_recent = (self.oldest_recent + 1) % RECENT_PANES;
+        index
     }
 
-    /// The first window after window `after` that holds a pane, if there is one.
-    pub(super) fn next_window(&self, after: Option<i128>) -> Option<i128> {
-        let from = match after {
-            Some(number) => self.assigner.window(number + 1).start(),
-            None => EventTime::MIN,
-        };
-        self.by_start.range(from..).find_map(|(start, _)| {
-            let first = self.assigner.first_number(*start);
-            let next = after.map_or(first, |number| first.max(number + 1));
-            (next <= self.assigner.last_number(*start)).then_some(next)
-        })
+    /// The panes by their start.
+    pub(super) const fn by_start(&self) -> &BTreeMap<EventTime, usize> {
+        &self.by_start
     }
 
     /// The panes of `window`, earliest first.
@@ -141,6 +152,7 @@ impl Panes {
                 return;
             }
             first.remove();
+            self.recent = [NO_PANE; RECENT_PANES];
             self.unused.push(index);
             self.expired
                 .push(std::mem::take(&mut self.panes[index].keys));

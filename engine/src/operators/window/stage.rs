@@ -1,6 +1,5 @@
 //! Results of windows on their way out, gathered into batches.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
@@ -10,7 +9,7 @@ use super::assigner::Window;
 use super::panes::Panes;
 use crate::error::OperatorError;
 use crate::limits::BATCH_ROWS;
-use crate::operators::aggregate::{Accumulators, FastHash};
+use crate::operators::aggregate::Accumulators;
 
 /// One window whose results are to be emitted, for some or all of its keys.
 pub(super) struct Firing {
@@ -33,10 +32,14 @@ impl Firing {
     pub(super) fn of_window(window: Window, panes: &Panes) -> Self {
         let mut live = panes.of_window(window);
         let mut keys = live.next().map_or_else(Vec::new, |pane| pane.keys.clone());
-        let mut seen: Option<HashSet<u32, FastHash>> = None;
+        let mut seen: Vec<bool> = Vec::new();
         for pane in live {
-            let seen = seen.get_or_insert_with(|| keys.iter().copied().collect());
-            keys.extend(pane.keys.iter().filter(|key| seen.insert(**key)));
+            if seen.is_empty() {
+                seen.resize(panes.interner.bound(), false);
+                keys.iter().for_each(|key| seen[*key as usize] = true);
+            }
+            let is_new = |key: &&u32| !std::mem::replace(&mut seen[**key as usize], true);
+            keys.extend(pane.keys.iter().filter(is_new));
         }
         Self::of_keys(window, keys)
     }

@@ -1,0 +1,161 @@
+//! The output of the harness.
+
+use serde::{Deserialize, Serialize};
+
+/// What one subcommand measured: `{"cases": [...]}` with `--json`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The cases, in the order in which they were measured.
+    pub cases: Vec<Case>,
+}
+
+/// One pair of ours and a baseline. The pair is its key: a name may come with several baselines.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Case {
+    /// What was measured, such as `ring/u64/single`.
+    pub name: String,
+    /// The unit of `ours`, `baseline`, `min` and `max`.
+    pub unit: String,
+    /// The median over the runs of ours.
+    pub ours: f64,
+    /// What ours is compared with, such as `rtrb`; `limit` where it is held to a number.
+    pub baseline_name: String,
+    /// The median over the runs of the baseline.
+    pub baseline: f64,
+    /// Of rates, ours divided by the baseline: bigger is better.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+    /// Of latencies and costs, ours divided by the baseline: smaller is better.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_ratio: Option<f64>,
+    /// Runs of each of the two that the medians are over.
+    pub runs: usize,
+    /// The least of the runs of ours.
+    pub min: f64,
+    /// The greatest of the runs of ours.
+    pub max: f64,
+    /// CPU seconds that ours takes to move 10^9 bytes, where bytes move.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_s_per_gb: Option<f64>,
+    /// The same of the baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_cpu_s_per_gb: Option<f64>,
+    /// Why the figures can't be trusted; absent where nothing speaks against them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noisy: Option<String>,
+    /// How far apart the two cores were, where the case uses them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line_ns: Option<Line>,
+    /// The placement that follows from it. Figures are compared only at equal placement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<Placement>,
+}
+
+/// The time that a cache line takes from one core to the other and back, in nanoseconds: the
+/// medians of the probes right before and right after the runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// Before the runs.
+    pub before: f64,
+    /// After the runs.
+    pub after: f64,
+}
+
+/// How far apart two cores are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// They share a cache.
+    Near,
+    /// They don't.
+    Far,
+    /// There is one CPU only, and both parties take turns on it.
+    SameCpu,
+}
+
+/// Round trips of a cache line up to this long are near, in nanoseconds. Cores that share a
+/// cache take 60 to 120, others 320 and more.
+const NEAR_NS_MAX: f64 = 200.0;
+
+impl Placement {
+    pub(crate) fn of_line_ns(line_ns: f64) -> Self {
+        if line_ns <= NEAR_NS_MAX {
+            Self::Near
+        } else {
+            Self::Far
+        }
+    }
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Near => "near",
+            Self::Far => "far",
+            Self::SameCpu => "one CPU",
+        }
+    }
+}
+
+impl Case {
+    /// A figure that is held to a limit instead of a baseline: smaller is better.
+    pub(crate) fn against_limit(name: &str, unit: &str, samples: &[f64], limit: f64) -> Self {
+        assert!(!samples.is_empty(), "a case has runs");
+        let ours = median(samples);
+        Self {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            ours,
+            baseline_name: "limit".to_owned(),
+            baseline: limit,
+            ratio: None,
+            latency_ratio: Some(ours / limit),
+            runs: samples.len(),
+            min: samples.iter().copied().fold(f64::INFINITY, f64::min),
+            max: samples.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            cpu_s_per_gb: None,
+            baseline_cpu_s_per_gb: None,
+            noisy: None,
+            line_ns: None,
+            placement: None,
+        }
+    }
+}
+
+/// The middle value, or the mean of the two in the middle; 0 of none.
+pub(crate) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => 0.0,
+        count if count % 2 == 1 => sorted[middle],
+        _ => f64::midpoint(sorted[middle - 1], sorted[middle]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_middle_whatever_the_order() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
+    }
+
+    #[test]
+    fn what_does_not_apply_is_not_in_the_output() {
+        let case = Case::against_limit("idle", "%", &[1.0, 3.0, 2.0], 4.0);
+        let text = serde_json::to_string(&case).unwrap();
+        assert!(text.contains("\"latency_ratio\":0.5"), "{text}");
+        for absent in ["\"ratio\"", "noisy", "line_ns", "cpu_s_per_gb"] {
+            assert!(!text.contains(absent), "{absent} in {text}");
+        }
+        assert_eq!(serde_json::from_str::<Case>(&text).unwrap(), case);
+    }
+
+    #[test]
+    fn cores_that_share_a_cache_are_near() {
+        assert_eq!(Placement::of_line_ns(90.0), Placement::Near);
+        assert_eq!(Placement::of_line_ns(400.0), Placement::Far);
+    }
+}

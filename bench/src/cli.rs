@@ -1,0 +1,217 @@
+//! The command line.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::case::Report;
+use crate::contest::{Harness, Settings};
+use crate::cpus::CpuPair;
+use crate::error::BenchError;
+use crate::host::Host;
+use crate::idle::Program;
+use crate::{edge, idle, job, ring, table};
+
+/// Runs of each contender where the user does not say, and in a smoke run.
+const RUNS: usize = 9;
+const SMOKE_RUNS: usize = 2;
+
+/// Measures Ringway beside what one would pick instead, in one run.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "ringway-bench", version)]
+pub struct Cli {
+    /// What to measure.
+    #[command(subcommand)]
+    pub command: Command,
+    /// How.
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+/// What to measure.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// Rings: u64, 64 bytes and record batches, singly and in chunks, and round trips.
+    Ring,
+    /// Edges: the whole edge beside the bare ring.
+    Edge(EdgeArgs),
+    /// Jobs: Nexmark q0, q1, q2 and the flights, beside hand-written loops.
+    Job,
+    /// What is spent while nothing happens: CPU, memory, and the time to a first row.
+    Idle(IdleArgs),
+    /// The machine, and how far apart its two cores are.
+    Host,
+    /// Results of earlier runs as a Markdown table.
+    Table(TableArgs),
+}
+
+/// How to measure.
+#[derive(Clone, Debug, Default, Args)]
+pub struct CommonArgs {
+    /// Print one JSON object, {"cases": [...]}, instead of a table.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Check the results at small sizes, in seconds; the figures mean nothing.
+    #[arg(long, global = true)]
+    pub smoke: bool,
+    /// Seconds of one run.
+    #[arg(long, global = true, value_name = "S", default_value_t = 0.5, value_parser = seconds)]
+    pub seconds: f64,
+    /// Runs of each contender; medians are over them [default: 9, with --smoke 2].
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub runs: Option<u16>,
+    /// The CPUs of the two parties, such as 2,3 [default: the first two that are allowed].
+    #[arg(long, global = true, value_name = "A,B")]
+    pub cpus: Option<CpuPair>,
+    /// The folder that has flights.parquet [default: docs/examples/data of the sources].
+    #[arg(long, global = true, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+}
+
+/// Which edge to measure.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct EdgeArgs {
+    /// What carries the edge.
+    #[arg(long, value_enum, default_value_t = EdgeTransport::Local)]
+    pub transport: EdgeTransport,
+}
+
+/// What carries an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EdgeTransport {
+    /// A ring in this process.
+    Local,
+}
+
+/// What to start for the time to a first row.
+#[derive(Clone, Debug, Default, Args)]
+pub struct IdleArgs {
+    /// The ringway program [default: the one beside this program; without it that case is
+    /// left out].
+    #[arg(long, value_name = "PATH")]
+    pub ringway: Option<PathBuf>,
+}
+
+/// What to show.
+#[derive(Clone, Debug, Args)]
+pub struct TableArgs {
+    /// Files with what --json printed.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
+
+/// Runs one command, and returns what belongs on stdout.
+///
+/// # Errors
+/// When a result is wrong, or something that is needed is not there: the message says what.
+pub fn run(cli: &Cli) -> Result<String, BenchError> {
+    let common = &cli.common;
+    let report = match &cli.command {
+        Command::Host => return host(common),
+        Command::Table(args) => read(&args.files)?,
+        command => measure(command, common)?,
+    };
+    if common.json {
+        return Ok(serde_json::to_string(&report)? + "\n");
+    }
+    Ok(table::markdown(&report))
+}
+
+fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError> {
+    let default_runs = if common.smoke { SMOKE_RUNS } else { RUNS };
+    let mut harness = Harness::new(Settings {
+        seconds: common.seconds,
+        runs: common.runs.map_or(default_runs, usize::from),
+        smoke: common.smoke,
+        cpus: CpuPair::choose(common.cpus)?,
+    });
+    let data = common.data.clone().unwrap_or_else(job::data_folder);
+    match command {
+        Command::Ring => ring::measure(&mut harness)?,
+        Command::Edge(EdgeArgs {
+            transport: EdgeTransport::Local,
+        }) => edge::measure_local(&mut harness)?,
+        Command::Job => job::measure(&mut harness, &data)?,
+        Command::Idle(args) => {
+            let path = args.ringway.clone().or_else(program_beside_this);
+            let program = path.as_deref().map(|path| Program { path, data: &data });
+            idle::measure(&mut harness, program)?;
+        }
+        Command::Host | Command::Table(_) => unreachable!("they measure no case"),
+    }
+    Ok(harness.finish())
+}
+
+fn host(common: &CommonArgs) -> Result<String, BenchError> {
+    let host = Host::read(CpuPair::choose(common.cpus)?)?;
+    if common.json {
+        return Ok(serde_json::to_string(&host)? + "\n");
+    }
+    Ok(host.text())
+}
+
+fn read(files: &[PathBuf]) -> Result<Report, BenchError> {
+    let mut all = Report::default();
+    for file in files {
+        let name = file.display().to_string();
+        let text = std::fs::read_to_string(file).map_err(|error| named(&name, &error))?;
+        let report: Report = serde_json::from_str(&text).map_err(|error| named(&name, &error))?;
+        all.cases.extend(report.cases);
+    }
+    Ok(all)
+}
+
+fn named(file: &str, error: &dyn std::error::Error) -> BenchError {
+    BenchError::new(error.to_string()).within(file)
+}
+
+fn program_beside_this() -> Option<PathBuf> {
+    let this = std::env::current_exe().ok()?;
+    let path = this.parent().map(|folder: &Path| folder.join("ringway"))?;
+    path.is_file().then_some(path)
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds: Option<f64> = text.parse().ok();
+    seconds
+        .filter(|seconds| (0.001..=3_600.0).contains(seconds))
+        .ok_or_else(|| "must be from 0.001 to 3600".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn common_flags_are_read_behind_the_subcommand() {
+        let words = "ringway-bench edge --transport local --smoke --runs 3 --cpus 0,1 --json";
+        let cli = Cli::try_parse_from(words.split(' ')).unwrap();
+        assert!(cli.common.smoke && cli.common.json);
+        assert_eq!(cli.common.runs, Some(3));
+        assert!(cli.common.cpus.is_some());
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for words in [
+            "ring --seconds 0",
+            "ring --runs 0",
+            "ring --cpus 1",
+            "table",
+            "",
+        ] {
+            let words = format!("ringway-bench {words}");
+            assert!(
+                Cli::try_parse_from(words.trim().split(' ')).is_err(),
+                "{words}"
+            );
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! One case: ours and a baseline take turns, and are compared at equal placement.
+
+use std::time::Duration;
+
+use crate::case::{Case, Line, Placement, Report, median};
+use crate::cpus::CpuPair;
+use crate::error::BenchError;
+use crate::line_probe::line_ns;
+use crate::noise::{NoiseWatch, spread};
+use crate::progress::Progress;
+
+/// Pairs of runs that are measured at most, as a multiple of those wanted: where the placement
+/// keeps changing, a case ends all the same.
+const ATTEMPTS_PER_RUN_MAX: usize = 3;
+
+/// A run that is this long, as a share of the time wanted, tells how long a run must be.
+const CALIBRATED_SHARE: f64 = 0.1;
+
+/// What is measured, and how long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    /// Seconds of one run.
+    pub(crate) seconds: f64,
+    /// Runs of each contender.
+    pub(crate) runs: usize,
+    /// Whether only the results are to be checked.
+    pub(crate) smoke: bool,
+    pub(crate) cpus: CpuPair,
+}
+
+/// Whether more is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Measure {
+    Rate,
+    Latency,
+}
+
+/// What one run gave.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sample {
+    /// In the unit of the case.
+    pub(crate) value: f64,
+    pub(crate) wall: Duration,
+    pub(crate) cpu_s: f64,
+    /// Bytes that were moved; 0 where moving bytes is not the point.
+    pub(crate) bytes: u64,
+}
+
+/// Runs so many operations, checks what came of them, and says what they took.
+pub(crate) type Contender<'a> = Box<dyn FnMut(u64) -> Result<Sample, BenchError> + 'a>;
+
+/// A case that is to be measured.
+pub(crate) struct Contest<'a> {
+    pub(crate) name: String,
+    pub(crate) unit: &'static str,
+    pub(crate) measure: Measure,
+    pub(crate) baseline_name: &'static str,
+    /// Operations of a run that is only to be checked; calibration begins with it.
+    pub(crate) count: u64,
+    pub(crate) ours: Contender<'a>,
+    pub(crate) baseline: Contender<'a>,
+}
+
+/// Measures cases one after the other.
+#[derive(Debug)]
+pub(crate) struct Harness {
+    pub(crate) settings: Settings,
+    pub(crate) progress: Progress,
+    report: Report,
+}
+
+/// Ours and the baseline, one run each, between two probes.
+#[derive(Clone, Copy, Debug)]
+struct PairOfRuns {
+    ours: Sample,
+    baseline: Sample,
+    line: Line,
+}
+
+impl Harness {
+    pub(crate) fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            progress: Progress::new(),
+            report: Report::default(),
+        }
+    }
+
+    /// Measures a case.
+    ///
+    /// # Errors
+    /// When a contender cannot run, or its result is wrong; the error names the case.
+    pub(crate) fn measure(&mut self, mut contest: Contest<'_>) -> Result<(), BenchError> {
+        let case = self.case_of(&mut contest);
+        let name = format!("{} against {}", contest.name, contest.baseline_name);
+        self.add(case.map_err(|error| error.within(&name))?);
+        Ok(())
+    }
+
+    /// Adds a case that was measured elsewhere.
+    pub(crate) fn add(&mut self, case: Case) {
+        let elapsed_s = self.progress.elapsed().as_secs();
+        let (name, baseline) = (&case.name, &case.baseline_name);
+        let ratio = case.ratio.or(case.latency_ratio).unwrap_or_default();
+        let done = format!("{elapsed_s:>5} s  {name} against {baseline}: {ratio:.2}");
+        self.progress.done(&done);
+        self.report.cases.push(case);
+    }
+
+    pub(crate) fn finish(self) -> Report {
+        self.report
+    }
+
+    fn case_of(&self, contest: &mut Contest<'_>) -> Result<Case, BenchError> {
+        let ours = self.calibrated(contest.count, &mut contest.ours)?;
+        let baseline = self.calibrated(contest.count, &mut contest.baseline)?;
+        let watch = NoiseWatch::start(self.settings.cpus);
+        let mut pairs: Vec<PairOfRuns> = Vec::new();
+        let attempts_max = self.settings.runs * ATTEMPTS_PER_RUN_MAX;
+        for attempt in 0..attempts_max {
+            if self.settings.cpus.is_one() && attempt == self.settings.runs {
+                break;
+            }
+            if at_most_common_placement(&pairs).len() >= self.settings.runs {
+                break;
+            }
+            let (name, baseline_name) = (&contest.name, contest.baseline_name);
+            self.progress
+                .say(format!("{name} against {baseline_name}, pair {attempt}"));
+            pairs.push(self.pair_of_runs(contest, ours, baseline, attempt % 2 == 1)?);
+        }
+        let reasons = watch.reasons();
+        Ok(self.summary(contest, &pairs, reasons))
+    }
+
+    /// How many operations take the time of a run. What it runs to find out is the warm-up.
+    fn calibrated(&self, count: u64, contender: &mut Contender<'_>) -> Result<u64, BenchError> {
+        if self.settings.smoke {
+            return Ok(count);
+        }
+        let mut count = count;
+        loop {
+            let sample = contender(count)?;
+            let share = sample.wall.as_secs_f64() / self.settings.seconds;
+            if share >= CALIBRATED_SHARE {
+                return Ok(((count as f64 / share) as u64).max(1));
+            }
+            count *= 2;
+        }
+    }
+
+    fn pair_of_runs(
+        &self,
+        contest: &mut Contest<'_>,
+        count: u64,
+        baseline_count: u64,
+        baseline_first: bool,
+    ) -> Result<PairOfRuns, BenchError> {
+        let before = line_ns(self.settings.cpus)?;
+        let (ours, baseline) = if baseline_first {
+            let baseline = (contest.baseline)(baseline_count)?;
+            ((contest.ours)(count)?, baseline)
+        } else {
+            let ours = (contest.ours)(count)?;
+            (ours, (contest.baseline)(baseline_count)?)
+        };
+        let after = line_ns(self.settings.cpus)?;
+        let line = Line { before, after };
+        Ok(PairOfRuns {
+            ours,
+            baseline,
+            line,
+        })
+    }
+
+    fn summary(
+        &self,
+        contest: &Contest<'_>,
+        pairs: &[PairOfRuns],
+        mut reasons: Vec<String>,
+    ) -> Case {
+        let mut used = at_most_common_placement(pairs);
+        if used.is_empty() || self.settings.cpus.is_one() {
+            used = pairs.to_vec();
+        }
+        if self.settings.cpus.is_one() {
+            reasons.push("both parties share a CPU".to_owned());
+        } else if pairs.iter().all(|pair| pair.placement().is_none()) {
+            reasons.push("the cores moved during every pair of runs".to_owned());
+        } else if used.len() < self.settings.runs {
+            reasons.push(format!(
+                "the cores moved: only {} pairs are comparable",
+                used.len()
+            ));
+        }
+        let values = |of: fn(&PairOfRuns) -> f64| used.iter().map(of).collect::<Vec<f64>>();
+        let (ours, baseline) = (
+            values(|pair| pair.ours.value),
+            values(|pair| pair.baseline.value),
+        );
+        let (our_median, baseline_median) = (median(&ours), median(&baseline));
+        reasons.extend(spread("ours", &ours, our_median));
+        reasons.extend(spread("the baseline", &baseline, baseline_median));
+        if self.settings.smoke {
+            reasons = vec!["smoke size: only the results were checked".to_owned()];
+        }
+        let line = Line {
+            before: median(&values(|pair| pair.line.before)),
+            after: median(&values(|pair| pair.line.after)),
+        };
+        let placement = if self.settings.cpus.is_one() {
+            Placement::SameCpu
+        } else {
+            Placement::of_line_ns(line.before)
+        };
+        let ratio = our_median / baseline_median;
+        Case {
+            name: contest.name.clone(),
+            unit: contest.unit.to_owned(),
+            ours: our_median,
+            baseline_name: contest.baseline_name.to_owned(),
+            baseline: baseline_median,
+            ratio: (contest.measure == Measure::Rate).then_some(ratio),
+            latency_ratio: (contest.measure == Measure::Latency).then_some(ratio),
+            runs: used.len(),
+            min: ours.iter().copied().fold(f64::INFINITY, f64::min),
+            max: ours.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            cpu_s_per_gb: cpu_s_per_gb(used.iter().map(|pair| pair.ours)),
+            baseline_cpu_s_per_gb: cpu_s_per_gb(used.iter().map(|pair| pair.baseline)),
+            noisy: (!reasons.is_empty()).then(|| reasons.join("; ")),
+            line_ns: Some(line),
+            placement: Some(placement),
+        }
+    }
+}
+
+impl Sample {
+    /// Of a rate: `count` operations in `wall`.
+    pub(crate) fn rate(count: u64, wall: Duration, cpu_s: f64, bytes: u64) -> Self {
+        Self {
+            value: count as f64 / wall.as_secs_f64(),
+            wall,
+            cpu_s,
+            bytes,
+        }
+    }
+}
+
+impl PairOfRuns {
+    /// Where the cores were, unless they moved meanwhile.
+    fn placement(&self) -> Option<Placement> {
+        let before = Placement::of_line_ns(self.line.before);
+        (before == Placement::of_line_ns(self.line.after)).then_some(before)
+    }
+}
+
+/// The pairs at the placement that most pairs were measured at.
+fn at_most_common_placement(pairs: &[PairOfRuns]) -> Vec<PairOfRuns> {
+    let at = |placement| {
+        let at = pairs
+            .iter()
+            .filter(|pair| pair.placement() == Some(placement));
+        at.copied().collect::<Vec<_>>()
+    };
+    let (near, far) = (at(Placement::Near), at(Placement::Far));
+    if near.len() >= far.len() { near } else { far }
+}
+
+fn cpu_s_per_gb(samples: impl Iterator<Item = Sample>) -> Option<f64> {
+    let moved: Vec<f64> = samples
+        .filter(|sample| sample.bytes > 0)
+        .map(|sample| sample.cpu_s / (sample.bytes as f64 / 1e9))
+        .collect();
+    (!moved.is_empty()).then(|| median(&moved))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(smoke: bool) -> Settings {
+        Settings {
+            seconds: 0.01,
+            runs: 3,
+            smoke,
+            cpus: CpuPair::choose(None).unwrap(),
+        }
+    }
+
+    fn contender<'a>(rate: f64) -> Contender<'a> {
+        Box::new(move |count| {
+            let wall = Duration::from_secs_f64(count as f64 / rate);
+            Ok(Sample::rate(count, wall, 0.5, 1_000_000_000))
+        })
+    }
+
+    fn contest<'a>(ours: Contender<'a>, measure: Measure) -> Contest<'a> {
+        Contest {
+            name: "made/up".to_owned(),
+            unit: "elements/s",
+            measure,
+            baseline_name: "another",
+            count: 10,
+            ours,
+            baseline: contender(50.0),
+        }
+    }
+
+    fn pair(before: f64, after: f64) -> PairOfRuns {
+        let sample = Sample::rate(1, Duration::from_secs(1), 0.0, 0);
+        PairOfRuns {
+            ours: sample,
+            baseline: sample,
+            line: Line { before, after },
+        }
+    }
+
+    #[test]
+    fn a_rate_is_compared_so_that_bigger_is_better() {
+        let mut harness = Harness::new(settings(true));
+        harness
+            .measure(contest(contender(100.0), Measure::Rate))
+            .unwrap();
+        let case = &harness.finish().cases[0];
+        assert_eq!(case.ratio.map(f64::round), Some(2.0));
+        assert_eq!(case.latency_ratio, None);
+        assert_eq!(case.cpu_s_per_gb, Some(0.5));
+        assert!(case.noisy.is_some(), "a smoke run is not to be trusted");
+    }
+
+    #[test]
+    fn a_run_takes_as_many_operations_as_its_time_allows() {
+        let harness = Harness::new(settings(false));
+        let count = harness.calibrated(10, &mut contender(1e6)).unwrap();
+        assert!((9_000..=11_000).contains(&count), "{count}");
+    }
+
+    #[test]
+    fn a_wrong_result_fails_and_names_the_case() {
+        let mut harness = Harness::new(settings(true));
+        let wrong: Contender<'_> = Box::new(|_| Err(BenchError::new("lost a row")));
+        let error = harness.measure(contest(wrong, Measure::Rate)).unwrap_err();
+        assert_eq!(error.to_string(), "made/up against another: lost a row");
+    }
+
+    #[test]
+    fn pairs_are_compared_only_at_one_placement() {
+        let pairs = [
+            pair(90.0, 90.0),
+            pair(90.0, 400.0),
+            pair(400.0, 400.0),
+            pair(380.0, 410.0),
+        ];
+        let used = at_most_common_placement(&pairs);
+        assert_eq!(used.len(), 2);
+        assert!(used.iter().all(|pair| pair.line.before > 300.0));
+    }
+}

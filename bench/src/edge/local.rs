@@ -1,0 +1,178 @@
+//! The local edge, and the ring that carries it.
+
+use std::time::Duration;
+
+use ringway::batch::Payload;
+use ringway::clock::Monotonic;
+use ringway::edge::{EdgeOptions, Ending, Popped, Receiver, RejectReason, Sender, local};
+use ringway::element::StreamElement;
+use ringway_shm::{Bell, Consumer, PopError, Producer, PushError, ring};
+
+use crate::backoff::Backoff;
+use crate::contest::Sample;
+use crate::cpus::CpuPair;
+use crate::error::BenchError;
+use crate::pinned::run_pair;
+
+use super::elements::{Checker, Elements};
+use super::{CAPACITY_ELEMENTS, FLUSH_ELEMENTS};
+
+/// Moves `count` elements over an edge.
+///
+/// # Errors
+/// When an element is lost, doubled or out of order, when the edge does not end as it should,
+/// or when a thread cannot be pinned.
+pub(crate) fn edge<B: Payload + Sync>(
+    cpus: CpuPair,
+    elements: &Elements<B>,
+    count: u64,
+) -> Result<Sample, BenchError> {
+    let options = EdgeOptions::named("bench").capacity(CAPACITY_ELEMENTS);
+    let (sender, receiver) = local::open(options, Bell::thread(), Bell::thread());
+    let checker = elements.checker(count);
+    let pair = run_pair(
+        cpus,
+        || push_to_edge(sender, elements.clones(count)),
+        || pop_from_edge(receiver, checker),
+    )?;
+    pair.first?;
+    pair.second?.finish()?;
+    Ok(Sample::rate(
+        count,
+        pair.wall,
+        pair.cpu_s,
+        count * elements.bytes(),
+    ))
+}
+
+/// Moves `count` elements over a ring.
+///
+/// # Errors
+/// When an element is lost, doubled or out of order, or a thread cannot be pinned.
+pub(crate) fn bare_ring<B: Payload + Sync>(
+    cpus: CpuPair,
+    elements: &Elements<B>,
+    count: u64,
+) -> Result<Sample, BenchError> {
+    let (producer, consumer) = ring(CAPACITY_ELEMENTS, Bell::thread(), Bell::thread());
+    let checker = elements.checker(count);
+    let pair = run_pair(
+        cpus,
+        || push_to_ring(producer, elements.clones(count)),
+        || pop_from_ring(consumer, checker),
+    )?;
+    pair.second.finish()?;
+    Ok(Sample::rate(
+        count,
+        pair.wall,
+        pair.cpu_s,
+        count * elements.bytes(),
+    ))
+}
+
+fn push_to_edge<B: Payload>(
+    mut sender: Sender<B>,
+    elements: impl Iterator<Item = StreamElement<B>>,
+) -> Result<(), RejectReason> {
+    // A step stamps what it pushes with one time; what the clock says does not matter here.
+    let origin = Monotonic(Duration::from_secs(1));
+    let mut backoff = Backoff::light();
+    let mut unflushed = 0;
+    for mut element in elements {
+        sender.set_origin(origin);
+        while let Err(rejected) = sender.try_push_quiet(element) {
+            if rejected.reason != RejectReason::Full {
+                return Err(rejected.reason);
+            }
+            sender.flush();
+            backoff.pause();
+            element = rejected.element;
+        }
+        backoff.reset();
+        unflushed += 1;
+        if unflushed == FLUSH_ELEMENTS {
+            unflushed = 0;
+            sender.flush();
+        }
+    }
+    sender.finish()
+}
+
+fn pop_from_edge<B: Payload>(
+    mut receiver: Receiver<B>,
+    mut checker: Checker<B>,
+) -> Result<Checker<B>, BenchError> {
+    let mut backoff = Backoff::light();
+    loop {
+        match receiver.try_pop() {
+            Popped::Element(element) => {
+                checker.take(element);
+                backoff.reset();
+            }
+            Popped::Empty => backoff.pause(),
+            Popped::Ended(Ending::End) => return Ok(checker),
+            Popped::Ended(other) => {
+                return Err(BenchError::new(format!("the edge ended as {other:?}")));
+            }
+        }
+    }
+}
+
+fn push_to_ring<T>(mut producer: Producer<T>, elements: impl Iterator<Item = T>) {
+    let mut backoff = Backoff::light();
+    let mut unflushed = 0;
+    for element in elements {
+        let mut result = producer.push_quiet(element);
+        while let Err(PushError::Full(rejected)) = result {
+            producer.wake();
+            backoff.pause();
+            result = producer.push_quiet(rejected);
+        }
+        backoff.reset();
+        unflushed += 1;
+        if unflushed == FLUSH_ELEMENTS {
+            unflushed = 0;
+            producer.wake();
+        }
+    }
+    producer.finish();
+}
+
+fn pop_from_ring<B: Payload>(
+    mut consumer: Consumer<StreamElement<B>>,
+    mut checker: Checker<B>,
+) -> Checker<B> {
+    let mut backoff = Backoff::light();
+    loop {
+        match consumer.try_pop() {
+            Ok(element) => {
+                checker.take(element);
+                backoff.reset();
+            }
+            Err(PopError::Empty) => backoff.pause(),
+            Err(PopError::Finished | PopError::Abandoned) => return checker,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::elements::{one_row_batches, record_batches};
+    use super::*;
+
+    #[test]
+    fn an_edge_and_a_ring_move_the_same_elements() {
+        let cpus = CpuPair::choose(None).unwrap();
+        let rows = one_row_batches();
+        let batches = record_batches();
+        let samples = [
+            edge(cpus, &rows, 3_000),
+            bare_ring(cpus, &rows, 3_000),
+            edge(cpus, &batches, 3_000),
+            bare_ring(cpus, &batches, 3_000),
+        ];
+        for sample in samples {
+            assert!(sample.unwrap().value > 0.0);
+        }
+    }
+}

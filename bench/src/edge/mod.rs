@@ -1,0 +1,48 @@
+//! Edges: the whole edge with its elements beside the bare ring under it.
+//!
+//! Both move the same prebuilt elements, cloned where they are pushed and dropped where they
+//! are popped, and wake the other side once for 16 elements, as a task does at the end of a
+//! step.
+
+mod elements;
+mod local;
+
+use crate::contest::{Contest, Harness, Measure};
+use crate::error::BenchError;
+
+use elements::{Elements, one_row_batches, record_batches};
+
+/// Elements that an edge holds at most.
+const CAPACITY_ELEMENTS: usize = 1024;
+
+/// Elements that are pushed between two looks whether the other side sleeps.
+const FLUSH_ELEMENTS: u64 = 16;
+
+/// Elements of a run that is only checked.
+const SMOKE_ELEMENTS: u64 = 5_000;
+
+/// Measures all cases of `edge --transport local`.
+///
+/// # Errors
+/// When an element is lost, doubled or out of order, or a thread cannot be pinned.
+pub(crate) fn measure_local(harness: &mut Harness) -> Result<(), BenchError> {
+    compare(harness, "edge/local/row", &one_row_batches())?;
+    compare(harness, "edge/local/batch1024", &record_batches())
+}
+
+fn compare<B: ringway::batch::Payload + Sync>(
+    harness: &mut Harness,
+    name: &str,
+    elements: &Elements<B>,
+) -> Result<(), BenchError> {
+    let cpus = harness.settings.cpus;
+    harness.measure(Contest {
+        name: name.to_owned(),
+        unit: "elements/s",
+        measure: Measure::Rate,
+        baseline_name: "bare ring",
+        count: SMOKE_ELEMENTS,
+        ours: Box::new(|count| local::edge(cpus, elements, count)),
+        baseline: Box::new(|count| local::bare_ring(cpus, elements, count)),
+    })
+}

@@ -1,0 +1,94 @@
+//! Jobs: the whole runtime beside the same computation as a hand-written loop.
+//!
+//! Both take the same batches, prebuilt in memory, and end in the checksum over all rows and
+//! columns of the result. With one worker a job is one chain on one core, as the loop is; with
+//! two the source has a worker of its own, and every batch crosses an edge.
+
+mod data;
+mod flights;
+mod nexmark;
+mod runner;
+
+use std::path::Path;
+
+use arrow::array::RecordBatch;
+use ringway::job::BatchStream;
+
+use crate::contest::{Contest, Harness, Measure};
+use crate::error::BenchError;
+
+pub(crate) use data::data_folder;
+
+use data::{Input, bids};
+use runner::{Outcome, Workers, run_job, run_loop};
+
+/// Builds the operators of a job between its source and its sink.
+pub(crate) type Operators = fn(BatchStream) -> BatchStream;
+
+/// A computation, said twice.
+struct Query {
+    name: &'static str,
+    operators: Operators,
+    /// The same by hand, over all batches; gives what the sink of the job counts.
+    by_hand: fn(&[RecordBatch]) -> Outcome,
+}
+
+const NEXMARK: [Query; 3] = [
+    Query {
+        name: "job/q0",
+        operators: nexmark::q0,
+        by_hand: nexmark::q0_by_hand,
+    },
+    Query {
+        name: "job/q1",
+        operators: nexmark::q1,
+        by_hand: nexmark::q1_by_hand,
+    },
+    Query {
+        name: "job/q2",
+        operators: nexmark::q2,
+        by_hand: nexmark::q2_by_hand,
+    },
+];
+
+const FLIGHTS: Query = Query {
+    name: "job/flights",
+    operators: flights::hourly,
+    by_hand: flights::hourly_by_hand,
+};
+
+/// Measures all cases of `job`. `data` is the folder that has `flights.parquet`.
+///
+/// # Errors
+/// When a job fails or its result differs from that of the loop, or the data can't be read.
+pub(crate) fn measure(harness: &mut Harness, data: &Path) -> Result<(), BenchError> {
+    let smoke = harness.settings.smoke;
+    harness.progress.say("making bids".to_owned());
+    let input = bids(smoke);
+    for query in &NEXMARK {
+        compare(harness, query, &input)?;
+    }
+    harness.progress.say("reading flights".to_owned());
+    let input = flights::input(data, smoke)?;
+    compare(harness, &FLIGHTS, &input)
+}
+
+fn compare(harness: &mut Harness, query: &Query, input: &Input) -> Result<(), BenchError> {
+    let cpus = harness.settings.cpus;
+    let expected = (query.by_hand)(&input.batches);
+    if let Some(rows) = input.result_rows {
+        expected.require_rows(rows)?;
+    }
+    for workers in [Workers::One, Workers::Two] {
+        harness.measure(Contest {
+            name: format!("{}{}", query.name, workers.suffix()),
+            unit: "rows/s",
+            measure: Measure::Rate,
+            baseline_name: "single-threaded loop",
+            count: 1,
+            ours: Box::new(|count| run_job(cpus, workers, input, query.operators, count, expected)),
+            baseline: Box::new(|count| run_loop(cpus, input, query.by_hand, count, expected)),
+        })?;
+    }
+    Ok(())
+}

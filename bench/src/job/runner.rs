@@ -1,0 +1,178 @@
+//! Runs a job and its loop, and compares what came out.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow::array::RecordBatch;
+use ringway::connect::{Blackhole, BlackholeOptions, MemorySource, SinkConnector, checksum};
+use ringway::job::{Job, JobOutcome, Plan, PlanOptions, RunOptions, start};
+
+use crate::contest::Sample;
+use crate::cpus::CpuPair;
+use crate::error::BenchError;
+use crate::pinned::{process_cpu_s, run_on};
+
+use super::Operators;
+use super::data::Input;
+
+/// What came out of a job or of its loop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub(crate) rows: u64,
+    pub(crate) checksum: u64,
+}
+
+/// How many workers a job has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Workers {
+    /// One, and everything in one chain.
+    One,
+    /// Two, with the source on one and all the rest on the other.
+    Two,
+}
+
+impl Outcome {
+    /// Adds a batch of the result.
+    pub(crate) fn add(&mut self, batch: &RecordBatch) {
+        self.rows += batch.num_rows() as u64;
+        self.checksum = self.checksum.wrapping_add(checksum(batch));
+    }
+
+    /// # Errors
+    /// When the result has another number of rows than `rows`.
+    pub(crate) fn require_rows(self, rows: u64) -> Result<(), BenchError> {
+        if self.rows == rows {
+            return Ok(());
+        }
+        Err(BenchError::new(format!(
+            "the loop gives {} rows, and {rows} are known to be right",
+            self.rows
+        )))
+    }
+
+    fn times(self, count: u64) -> Self {
+        Self {
+            rows: self.rows * count,
+            checksum: self.checksum.wrapping_mul(count),
+        }
+    }
+
+    fn require(self, expected: Self) -> Result<(), BenchError> {
+        if self == expected {
+            return Ok(());
+        }
+        Err(BenchError::new(format!(
+            "the result is {self:?}, and should be {expected:?}"
+        )))
+    }
+}
+
+impl Workers {
+    pub(crate) const fn suffix(self) -> &'static str {
+        match self {
+            Self::One => "",
+            Self::Two => "/2workers",
+        }
+    }
+}
+
+/// Runs a job over the input `count` times: in one go, or as so many jobs where the input
+/// can't come twice.
+///
+/// # Errors
+/// When a job fails, or gives another result than `expected`.
+pub(crate) fn run_job(
+    cpus: CpuPair,
+    workers: Workers,
+    input: &Input,
+    operators: Operators,
+    count: u64,
+    expected: Outcome,
+) -> Result<Sample, BenchError> {
+    let (jobs, repeats) = if input.repeatable {
+        (1, count)
+    } else {
+        (count, 1)
+    };
+    let (mut wall, mut cpu_s) = (Duration::ZERO, 0.0);
+    for _ in 0..jobs {
+        let once = || one_job(cpus, workers, input, operators, repeats);
+        let (taken, cpu_taken_s, outcome) = match workers {
+            Workers::One => run_on(cpus.first, once)??,
+            Workers::Two => once()?,
+        };
+        outcome.require(expected.times(repeats))?;
+        wall += taken;
+        cpu_s += cpu_taken_s;
+    }
+    let rows = input.rows() * count;
+    Ok(Sample::rate(rows, wall, cpu_s, input.bytes() * count))
+}
+
+/// Runs the loop over the input `count` times.
+///
+/// # Errors
+/// When it gives another result than `expected`.
+pub(crate) fn run_loop(
+    cpus: CpuPair,
+    input: &Input,
+    by_hand: fn(&[RecordBatch]) -> Outcome,
+    count: u64,
+    expected: Outcome,
+) -> Result<Sample, BenchError> {
+    let (wall, cpu_s) = run_on(cpus.first, || {
+        let (began, cpu_s) = (Instant::now(), process_cpu_s());
+        for _ in 0..count {
+            by_hand(&input.batches).require(expected)?;
+        }
+        Ok::<_, BenchError>((began.elapsed(), process_cpu_s() - cpu_s))
+    })??;
+    let rows = input.rows() * count;
+    Ok(Sample::rate(rows, wall, cpu_s, input.bytes() * count))
+}
+
+fn one_job(
+    cpus: CpuPair,
+    workers: Workers,
+    input: &Input,
+    operators: Operators,
+    repeats: u64,
+) -> Result<(Duration, f64, Outcome), BenchError> {
+    let job = Job::new("bench");
+    let blackhole = Blackhole::new(BlackholeOptions::default());
+    let batches = Arc::clone(&input.batches);
+    let repeats = usize::try_from(repeats)?;
+    let mut stream = job.source("memory", move |_| {
+        let all = std::iter::repeat_n(&batches, repeats).flat_map(|batches| batches.iter());
+        Ok(MemorySource::of_batches(all.cloned()))
+    });
+    if workers == Workers::Two {
+        stream = stream.rebalance();
+    }
+    let sink = blackhole.clone();
+    operators(stream).sink_with("blackhole", move |_| Ok(sink.sink()));
+    let first = Some(cpus.first.0);
+    let options = PlanOptions {
+        workers: match workers {
+            Workers::One => vec![first],
+            Workers::Two => vec![first, Some(cpus.second.0)],
+        },
+        ..PlanOptions::default()
+    };
+    let plan = Plan::new(job.into_graph(), &options)?;
+    let cpu_s = process_cpu_s();
+    let report = start(&plan, &RunOptions::default())?.wait();
+    let cpu_s = process_cpu_s() - cpu_s;
+    if !matches!(report.outcome, JobOutcome::Ended) {
+        return Err(BenchError::new(format!(
+            "the job ended as {:?}",
+            report.outcome
+        )));
+    }
+    let counters = blackhole.stats().read();
+    let outcome = Outcome {
+        rows: counters.rows,
+        checksum: counters.checksum.unwrap_or_default(),
+    };
+    Ok((report.elapsed, cpu_s, outcome))
+}

@@ -1,0 +1,30 @@
+//! Ringway beside what one would pick instead, measured in one run.
+//!
+//! Every case is a pair of contenders, ours and a baseline, that do the same work and whose
+//! results are checked in every run. They take turns, so that a machine that changes under
+//! them changes for both, and the figures of a case are medians over the pairs that were
+//! measured at one placement of the two cores. `docs/PERFORMANCE.md` describes the method and
+//! the output.
+
+mod backoff;
+mod case;
+mod cli;
+mod contest;
+mod cpus;
+mod edge;
+mod error;
+mod host;
+mod idle;
+mod job;
+mod line_probe;
+mod noise;
+mod pinned;
+mod progress;
+mod ring;
+mod table;
+
+pub use case::{Case, Line, Placement, Report};
+pub use cli::{Cli, Command, CommonArgs, EdgeArgs, EdgeTransport, IdleArgs, TableArgs, run};
+pub use cpus::CpuPair;
+pub use error::BenchError;
+pub use host::Host;

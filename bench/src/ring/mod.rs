@@ -1,0 +1,91 @@
+//! Rings: ours beside rtrb and beside a queue behind a lock.
+//!
+//! All hold 1024 elements. Ours runs as it does in a job, with waking on: every push and pop
+//! looks whether the other side sleeps.
+
+mod load;
+mod locked;
+mod ours;
+mod queue;
+mod round_trip;
+mod rtrb_queue;
+mod stream;
+
+use crate::contest::{Contest, Harness, Measure};
+use crate::error::BenchError;
+
+use load::{Batches, Lines, Load, Words};
+use locked::Locked;
+use ours::Ours;
+use queue::{Mode, Queue};
+use rtrb_queue::Rtrb;
+
+/// Elements that every queue holds at most.
+pub(crate) const CAPACITY_ELEMENTS: usize = 1024;
+
+/// Elements of a chunk.
+pub(crate) const CHUNK_ELEMENTS: usize = 64;
+
+/// Elements of a run that is only checked.
+const SMOKE_ELEMENTS: u64 = 20_000;
+
+/// Round trips of a run that is only checked.
+const SMOKE_ROUND_TRIPS: u64 = 200;
+
+/// Measures all cases of `ring`.
+///
+/// # Errors
+/// When an element is lost, doubled or out of order, or a thread cannot be pinned.
+pub(crate) fn measure(harness: &mut Harness) -> Result<(), BenchError> {
+    measure_load(harness, &Words)?;
+    measure_load(harness, &Lines)?;
+    measure_load(harness, &Batches::new())?;
+    measure_round_trips(harness)
+}
+
+fn measure_load<L: Load>(harness: &mut Harness, load: &L) -> Result<(), BenchError> {
+    for mode in [Mode::Single, Mode::Chunk] {
+        compare::<L, Rtrb>(harness, load, mode)?;
+        compare::<L, Locked>(harness, load, mode)?;
+    }
+    Ok(())
+}
+
+fn compare<L: Load, Q: Queue<L::Element>>(
+    harness: &mut Harness,
+    load: &L,
+    mode: Mode,
+) -> Result<(), BenchError> {
+    let cpus = harness.settings.cpus;
+    harness.measure(Contest {
+        name: format!("ring/{}/{}", L::NAME, mode.name()),
+        unit: "elements/s",
+        measure: Measure::Rate,
+        baseline_name: Q::NAME,
+        count: SMOKE_ELEMENTS,
+        ours: Box::new(|count| stream::run::<L, Ours>(cpus, load, mode, count)),
+        baseline: Box::new(|count| stream::run::<L, Q>(cpus, load, mode, count)),
+    })
+}
+
+fn measure_round_trips(harness: &mut Harness) -> Result<(), BenchError> {
+    let cpus = harness.settings.cpus;
+    harness.measure(Contest {
+        name: "ring/rtt/spin".to_owned(),
+        unit: "ns",
+        measure: Measure::Latency,
+        baseline_name: <Rtrb as Queue<u64>>::NAME,
+        count: SMOKE_ROUND_TRIPS,
+        ours: Box::new(|count| round_trip::spinning::<Ours>(cpus, count)),
+        baseline: Box::new(|count| round_trip::spinning::<Rtrb>(cpus, count)),
+    })?;
+    harness.measure(Contest {
+        name: "ring/rtt/park".to_owned(),
+        unit: "ns",
+        measure: Measure::Latency,
+        baseline_name: "futex",
+        count: SMOKE_ROUND_TRIPS,
+        ours: Box::new(|count| round_trip::parking(cpus, count)),
+        baseline: Box::new(|count| round_trip::futex(cpus, count)),
+    })
+}

@@ -1,0 +1,101 @@
+//! Results as Markdown, for people.
+
+use std::fmt::Write;
+
+use crate::case::{Case, Report};
+
+const HEAD: [&str; 11] = [
+    "case",
+    "baseline",
+    "unit",
+    "ours",
+    "baseline's",
+    "ratio",
+    "ours, min to max",
+    "runs",
+    "CPU s/GB",
+    "line ns",
+    "noisy",
+];
+
+/// The cases as a table whose columns are aligned in plain text too.
+pub(crate) fn markdown(report: &Report) -> String {
+    let mut rows = vec![HEAD.map(str::to_owned)];
+    rows.extend(report.cases.iter().map(row));
+    let mut widths = [0; HEAD.len()];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let rule: [String; HEAD.len()] = widths.map(|width| "-".repeat(width));
+    rows.insert(1, rule);
+    let mut text = String::new();
+    for row in &rows {
+        for (cell, width) in row.iter().zip(widths) {
+            write!(text, "| {cell:width$} ").expect("text takes text");
+        }
+        text.push_str("|\n");
+    }
+    text
+}
+
+fn row(case: &Case) -> [String; HEAD.len()] {
+    let ratio = match (case.ratio, case.latency_ratio) {
+        (Some(ratio), _) => format!("{ratio:.2}"),
+        (None, Some(ratio)) => format!("{ratio:.2} (less is better)"),
+        (None, None) => String::new(),
+    };
+    let line = match (case.line_ns, case.placement) {
+        (Some(line), Some(placement)) => {
+            format!("{:.0}/{:.0} {}", line.before, line.after, placement.name())
+        }
+        _ => String::new(),
+    };
+    let cpu = match (case.cpu_s_per_gb, case.baseline_cpu_s_per_gb) {
+        (Some(ours), Some(baseline)) => format!("{} / {}", short(ours), short(baseline)),
+        _ => String::new(),
+    };
+    [
+        case.name.clone(),
+        case.baseline_name.clone(),
+        case.unit.clone(),
+        short(case.ours),
+        short(case.baseline),
+        ratio,
+        format!("{} to {}", short(case.min), short(case.max)),
+        case.runs.to_string(),
+        cpu,
+        line,
+        case.noisy.clone().unwrap_or_default(),
+    ]
+}
+
+/// A number with three or four digits that mean something.
+fn short(value: f64) -> String {
+    match value.abs() {
+        size if size >= 1e9 => format!("{:.2} G", value / 1e9),
+        size if size >= 1e6 => format!("{:.2} M", value / 1e6),
+        size if size >= 1e4 => format!("{:.1} k", value / 1e3),
+        size if size >= 100.0 => format!("{value:.0}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_a_table_has_the_same_width() {
+        let cases = vec![
+            Case::against_limit("idle/a", "%", &[1.0], 2.0),
+            Case::against_limit("idle/a longer name", "bytes", &[123_456_789.0], 2.0),
+        ];
+        let text = markdown(&Report { cases });
+        let widths: Vec<usize> = text.lines().map(|line| line.chars().count()).collect();
+        assert_eq!(widths.len(), 4);
+        assert!(widths.iter().all(|width| *width == widths[0]), "{text}");
+        assert!(text.contains("123.46 M"), "{text}");
+    }
+}

@@ -1,0 +1,141 @@
+//! Every subcommand at a size that ends in seconds. Goal: the benches run, their own checks of
+//! the results hold, and what they print is what `docs/PERFORMANCE.md` describes. Method: the
+//! subcommands are run in this process, and their JSON is read back.
+
+use clap::Parser;
+use ringway_bench::{Case, Cli, Host, Report, run};
+use serde_json::Value;
+
+fn print(words: &str) -> String {
+    let cli = Cli::try_parse_from(words.split_whitespace()).unwrap();
+    run(&cli).unwrap()
+}
+
+fn smoke(subcommand: &str) -> Vec<Case> {
+    let text = print(&format!(
+        "ringway-bench {subcommand} --smoke --json --runs 1"
+    ));
+    assert_eq!(text.lines().count(), 1, "one object on one line");
+    let report: Report = serde_json::from_str(&text).unwrap();
+    report.cases.iter().for_each(check);
+    report.cases
+}
+
+fn check(case: &Case) {
+    let ratio = case.ratio.or(case.latency_ratio).unwrap();
+    assert!(ratio.is_finite(), "{case:?}");
+    assert!(
+        case.ratio.is_none() || case.latency_ratio.is_none(),
+        "bigger or smaller is better, not both: {case:?}"
+    );
+    for value in [case.ours, case.baseline, case.min, case.max] {
+        assert!(value.is_finite(), "{case:?}");
+    }
+    assert!(case.min <= case.ours && case.ours <= case.max, "{case:?}");
+    assert!(case.runs >= 1, "{case:?}");
+}
+
+fn keys(cases: &[Case]) -> Vec<(&str, &str)> {
+    let keys = cases.iter();
+    keys.map(|case| (case.name.as_str(), case.baseline_name.as_str()))
+        .collect()
+}
+
+#[test]
+fn rings_are_measured_beside_rtrb_a_locked_queue_and_a_futex() {
+    let cases = smoke("ring");
+    let mut expected = Vec::new();
+    for load in ["u64", "64B", "record_batch"] {
+        for mode in ["single", "chunk"] {
+            for baseline in ["rtrb", "mutex+condvar"] {
+                expected.push((format!("ring/{load}/{mode}"), baseline));
+            }
+        }
+    }
+    expected.push(("ring/rtt/spin".to_owned(), "rtrb"));
+    expected.push(("ring/rtt/park".to_owned(), "futex"));
+    let expected: Vec<(&str, &str)> = expected
+        .iter()
+        .map(|(name, baseline)| (name.as_str(), *baseline))
+        .collect();
+    assert_eq!(keys(&cases), expected);
+    assert!(cases.iter().all(|case| case.line_ns.is_some()));
+    let trips = cases.iter().filter(|case| case.name.contains("/rtt/"));
+    assert!(trips.into_iter().all(|case| case.latency_ratio.is_some()));
+}
+
+#[test]
+fn edges_are_measured_beside_the_bare_ring() {
+    let cases = smoke("edge --transport local");
+    let expected = [
+        ("edge/local/row", "bare ring"),
+        ("edge/local/batch1024", "bare ring"),
+    ];
+    assert_eq!(keys(&cases), expected);
+    assert!(cases.iter().all(|case| case.cpu_s_per_gb.is_some()));
+}
+
+#[test]
+fn jobs_give_the_result_of_the_hand_written_loop_with_one_worker_and_with_two() {
+    let cases = smoke("job");
+    let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+    let expected = [
+        "job/q0",
+        "job/q0/2workers",
+        "job/q1",
+        "job/q1/2workers",
+        "job/q2",
+        "job/q2/2workers",
+        "job/flights",
+        "job/flights/2workers",
+    ];
+    assert_eq!(names, expected);
+    let baseline = "single-threaded loop";
+    assert!(cases.iter().all(|case| case.baseline_name == baseline));
+}
+
+#[test]
+fn idle_jobs_and_edges_are_held_to_limits() {
+    let cases = smoke("idle");
+    assert_eq!(
+        keys(&cases)[..2],
+        [("idle/edges", "limit"), ("idle/parked_job", "limit")]
+    );
+}
+
+#[test]
+fn fields_that_do_not_apply_are_left_out_of_the_json() {
+    let text = print("ringway-bench edge --smoke --json --runs 1");
+    let parsed: Value = serde_json::from_str(&text).unwrap();
+    let case = parsed["cases"][0].as_object().unwrap();
+    let fields: Vec<&str> = case.keys().map(String::as_str).collect();
+    for expected in [
+        "name",
+        "unit",
+        "ours",
+        "baseline_name",
+        "baseline",
+        "ratio",
+        "runs",
+    ] {
+        assert!(fields.contains(&expected), "{expected} in {fields:?}");
+    }
+    assert!(!fields.contains(&"latency_ratio"), "{fields:?}");
+    assert!(case["line_ns"]["before"].is_number() && case["line_ns"]["after"].is_number());
+    assert!(case["noisy"].is_string(), "a smoke run says that it is one");
+}
+
+#[test]
+fn results_are_a_table_for_people_also_later() {
+    let shown = print("ringway-bench edge --smoke --runs 1");
+    assert!(shown.starts_with("| case "), "{shown}");
+    assert!(shown.contains("edge/local/row"), "{shown}");
+}
+
+#[test]
+fn the_machine_is_described() {
+    let text = print("ringway-bench host --json");
+    let host: Host = serde_json::from_str(&text).unwrap();
+    assert!(!host.kernel.is_empty() && host.line_ns > 0.0, "{host:?}");
+    assert!(print("ringway-bench host").contains("clock source"));
+}

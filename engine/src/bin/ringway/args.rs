@@ -1,0 +1,102 @@
+//! What `run` and `check` both take.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use ringway::job::Plan;
+use ringway::job::file::{Connected, LoadedJob, Overrides};
+use ringway::partition::Parallelism;
+use ringway::placement::{AllowedCpus, Cores, Placement};
+use ringway::worker::{HostKind, IdlePolicy};
+
+/// A job and where it runs. What is not said here is taken from the job file.
+#[derive(Args)]
+pub(crate) struct JobArgs {
+    /// The job file, TOML or JSON by its ending.
+    pub(crate) job: PathBuf,
+
+    /// Subtasks of everything that does not say itself in the job file, 1 to 128 [default: 1].
+    #[arg(long, short, env = "RINGWAY_PARALLELISM", value_parser = parallelism)]
+    pub(crate) parallelism: Option<Parallelism>,
+
+    /// The cores to run on, a worker on each: `auto` for all that are allowed, a number of
+    /// them, or CPUs such as `0,2-3` (a single one as `3-3`) [default: auto].
+    #[arg(long, env = "RINGWAY_CORES", visible_alias = "cpus")]
+    pub(crate) cores: Option<Cores>,
+
+    /// What a worker does when there is nothing to do: `spin`, `park`, or `adaptive`, which
+    /// spins for a moment and then parks [default: adaptive].
+    #[arg(long, env = "RINGWAY_IDLE")]
+    pub(crate) idle: Option<IdlePolicy>,
+
+    /// What hosts the workers: `thread`, or `glommio`, an executor that shares the core with
+    /// file I/O [default: thread].
+    #[arg(long, env = "RINGWAY_HOST")]
+    pub(crate) host: Option<HostKind>,
+
+    /// Print one JSON object as the last line of standard output.
+    #[arg(long, env = "RINGWAY_JSON", value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) json: bool,
+}
+
+/// A job that can be run.
+pub(crate) struct Planned {
+    pub(crate) plan: Plan,
+    pub(crate) idle: IdlePolicy,
+    pub(crate) host: HostKind,
+    pub(crate) sources: Vec<Connected>,
+    pub(crate) sinks: Vec<Connected>,
+    /// Bytes that edges, readers and writers may hold together.
+    pub(crate) memory_bytes: u64,
+    /// What the user should know.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Loads and plans the job.
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub(crate) fn plan(args: &JobArgs) -> Result<Planned, String> {
+    let overrides = Overrides {
+        parallelism: args.parallelism,
+    };
+    let mut job = LoadedJob::load(&args.job, &overrides).map_err(|error| error.to_string())?;
+    let cores = args.cores.clone().or(job.options.cores.clone());
+    let allowed = AllowedCpus::of_process().map_err(|error| error.to_string())?;
+    let placement = Placement::plan(allowed, &cores.unwrap_or_default());
+    let placement = placement.map_err(|error| error.to_string())?;
+    let workers = placement.cpus().iter().map(|cpu| Some(cpu.0)).collect();
+    let plan = job.plan(workers).map_err(|error| error.to_string())?;
+    let warnings = job.warnings.iter().chain(&plan.warnings).cloned();
+    let warnings = warnings.chain(placement.warning()).collect();
+    Ok(Planned {
+        idle: args.idle.or(job.options.idle).unwrap_or_default(),
+        host: args.host.or(job.options.host).unwrap_or_default(),
+        memory_bytes: plan.memory_bytes + beside_workers(&plan, &job),
+        plan,
+        sources: job.sources,
+        sinks: job.sinks,
+        warnings,
+    })
+}
+
+/// Bytes that the connectors' readers and writers may hold.
+fn beside_workers(plan: &Plan, job: &LoadedJob) -> u64 {
+    let connected = job.sources.iter().chain(&job.sinks);
+    let bytes = connected.map(|connected| {
+        let chain = plan
+            .chains
+            .iter()
+            .find(|chain| chain.names.contains(&connected.name));
+        let subtasks = chain.map_or(1, |chain| chain.parallelism.subtasks());
+        u64::from(subtasks) * connected.memory_bytes as u64
+    });
+    bytes.sum()
+}
+
+fn parallelism(text: &str) -> Result<Parallelism, String> {
+    let subtasks: u32 = text
+        .parse()
+        .map_err(|_| "must be a whole number from 1 to 128")?;
+    Parallelism::new(subtasks).map_err(|error| error.to_string())
+}

@@ -1,0 +1,212 @@
+//! `ringway check`: how a job would run.
+
+use std::fmt;
+
+use clap::Args;
+use ringway::job::Plan;
+use ringway::job::file::Connected;
+use serde::Serialize;
+
+use crate::EXIT_INVALID;
+use crate::args::{JobArgs, Planned, plan};
+use crate::units::bytes;
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  ringway check docs/examples/flights.toml
+  ringway check job.toml --parallelism 4 --cores 2-5 --json")]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    job: JobArgs,
+}
+
+/// Prints the plan of the job. Returns the exit code.
+pub(crate) fn check(args: &CheckArgs) -> u8 {
+    match plan(&args.job) {
+        Ok(planned) => {
+            let view = PlanView::new(&planned);
+            match args.job.json {
+                true => println!("{}", view.json()),
+                false => print!("{view}"),
+            }
+            0
+        }
+        Err(message) => {
+            eprintln!("error: {message}");
+            if args.job.json {
+                println!(
+                    "{}",
+                    serde_json::json!({ "valid": false, "error": message })
+                );
+            }
+            EXIT_INVALID
+        }
+    }
+}
+
+/// A plan as it is shown. `docs/OPERATIONS.md` says what each field is.
+#[derive(Serialize)]
+struct PlanView<'a> {
+    valid: bool,
+    job: &'a str,
+    host: String,
+    idle: String,
+    /// The CPU of each worker.
+    workers: &'a [Option<usize>],
+    tasks: usize,
+    memory_bytes: u64,
+    sources: Vec<ConnectorView<'a>>,
+    sinks: Vec<ConnectorView<'a>>,
+    chains: Vec<ChainView<'a>>,
+    links: Vec<LinkView<'a>>,
+    warnings: &'a [String],
+}
+
+#[derive(Serialize)]
+struct ConnectorView<'a> {
+    name: &'a str,
+    connector: &'a str,
+    describes: &'a str,
+}
+
+#[derive(Serialize)]
+struct ChainView<'a> {
+    operators: &'a [String],
+    uids: &'a [String],
+    subtasks: u32,
+    workers: &'a [usize],
+}
+
+#[derive(Serialize)]
+struct LinkView<'a> {
+    from: &'a str,
+    to: &'a str,
+    exchange: String,
+    transport: String,
+    edges: usize,
+    capacity_elements: usize,
+    bytes_max: usize,
+}
+
+impl<'a> PlanView<'a> {
+    fn new(planned: &'a Planned) -> Self {
+        let plan = &planned.plan;
+        Self {
+            valid: true,
+            job: &plan.name,
+            host: planned.host.to_string(),
+            idle: planned.idle.to_string(),
+            workers: &plan.workers,
+            tasks: plan.task_count(),
+            memory_bytes: planned.memory_bytes,
+            sources: connectors(&planned.sources),
+            sinks: connectors(&planned.sinks),
+            chains: chains(plan),
+            links: links(plan),
+            warnings: &planned.warnings,
+        }
+    }
+
+    fn json(&self) -> String {
+        // Invariant: the fields are numbers, texts and lists of these, no maps with other keys.
+        serde_json::to_string(self).expect("numbers and texts are JSON")
+    }
+}
+
+fn connectors(connected: &[Connected]) -> Vec<ConnectorView<'_>> {
+    let views = connected.iter().map(|connected| ConnectorView {
+        name: &connected.name,
+        connector: &connected.connector,
+        describes: &connected.describes,
+    });
+    views.collect()
+}
+
+fn chains(plan: &Plan) -> Vec<ChainView<'_>> {
+    let chains = plan.chains.iter().map(|chain| ChainView {
+        operators: &chain.names,
+        uids: &chain.uids,
+        subtasks: chain.parallelism.subtasks(),
+        workers: &chain.workers,
+    });
+    chains.collect()
+}
+
+fn links(plan: &Plan) -> Vec<LinkView<'_>> {
+    let links = plan.links.iter().map(|link| LinkView {
+        from: &plan.graph()[link.node].name,
+        to: &plan.chains[link.to].names[0],
+        exchange: link.exchange.to_string(),
+        transport: link.transport.to_string(),
+        edges: link.edges,
+        capacity_elements: link.capacity_elements,
+        bytes_max: link.bytes_max,
+    });
+    links.collect()
+}
+
+impl fmt::Display for PlanView<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cpus = self.workers.iter().map(|cpu| match cpu {
+            Some(cpu) => format!("CPU {cpu}"),
+            None => "any CPU".to_owned(),
+        });
+        writeln!(
+            f,
+            "{}: {} tasks on {} workers ({}), host {}, idle {}",
+            self.job,
+            self.tasks,
+            self.workers.len(),
+            cpus.collect::<Vec<_>>().join(", "),
+            self.host,
+            self.idle
+        )?;
+        writeln!(
+            f,
+            "edges, readers and writers hold at most {}",
+            bytes(self.memory_bytes)
+        )?;
+        for (kind, connectors) in [("source", &self.sources), ("sink", &self.sinks)] {
+            for connector in connectors {
+                writeln!(f, "{kind} {}: {}", connector.name, connector.describes)?;
+            }
+        }
+        writeln!(f, "\nchains, each a task a subtask:")?;
+        for chain in &self.chains {
+            let workers: Vec<_> = chain.workers.iter().map(ToString::to_string).collect();
+            writeln!(
+                f,
+                "  {}: {} on worker {}",
+                chain.operators.join(" > "),
+                subtasks(chain.subtasks),
+                workers.join(", ")
+            )?;
+        }
+        writeln!(f, "\nedges between them:")?;
+        for link in &self.links {
+            writeln!(
+                f,
+                "  {} -> {}: {}, {}, {} of {} elements and {} each",
+                link.from,
+                link.to,
+                link.exchange,
+                link.transport,
+                link.edges,
+                link.capacity_elements,
+                bytes(link.bytes_max as u64)
+            )?;
+        }
+        for warning in self.warnings {
+            writeln!(f, "\nwarning: {warning}")?;
+        }
+        Ok(())
+    }
+}
+
+fn subtasks(subtasks: u32) -> String {
+    match subtasks {
+        1 => "1 subtask".to_owned(),
+        several => format!("{several} subtasks"),
+    }
+}

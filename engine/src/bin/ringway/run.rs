@@ -1,0 +1,168 @@
+//! `ringway run`: runs a job and says what it did.
+
+use std::time::Duration;
+
+use clap::Args;
+use ringway::clock::Clock;
+use ringway::job::file::Span;
+use ringway::job::{JobHandle, JobOutcome, JobReport, RunOptions, start};
+
+use crate::args::{JobArgs, Planned, plan};
+use crate::progress::ProgressLine;
+use crate::signals::{Signals, StopSignal};
+use crate::summary::Summary;
+use crate::{EXIT_FAILED, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_TERMINATED};
+
+/// How often the command looks for signals, and the progress line changes.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  ringway run docs/examples/flights.toml
+  ringway run job.toml --parallelism 4 --cores 2-5
+  ringway run job.toml --drain-after 10s --json --quiet")]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    job: JobArgs,
+
+    /// Neither a progress line nor the summary; warnings and errors only.
+    #[arg(long, short, env = "RINGWAY_QUIET", value_parser = clap::builder::BoolishValueParser::new())]
+    quiet: bool,
+
+    /// The first Ctrl-C or SIGTERM ends the sources, so that what they have read is processed
+    /// and written; the second cancels. Without it the first one cancels.
+    #[arg(long, env = "RINGWAY_DRAIN", value_parser = clap::builder::BoolishValueParser::new())]
+    drain: bool,
+
+    /// End the sources after this time, such as `10s`.
+    #[arg(long, value_name = "TIME", env = "RINGWAY_DRAIN_AFTER")]
+    drain_after: Option<Span>,
+}
+
+/// Runs the job. Returns the exit code.
+pub(crate) fn run(args: &RunArgs, clock: Clock) -> u8 {
+    let planned = match plan(&args.job) {
+        Ok(planned) => planned,
+        Err(message) => return refuse(args, &message),
+    };
+    for warning in &planned.warnings {
+        tracing::warn!("{warning}");
+    }
+    let signals = match Signals::catch() {
+        Ok(signals) => signals,
+        Err(error) => return refuse(args, &format!("signals cannot be caught: {error}")),
+    };
+    let options = RunOptions {
+        idle: planned.idle,
+        host: planned.host,
+    };
+    let set_up = clock.now().0;
+    let job = match start(&planned.plan, &options) {
+        Ok(job) => job,
+        Err(error) => return refuse(args, &error.to_string()),
+    };
+    let mut watch = Watch {
+        args,
+        planned: &planned,
+        job,
+        signals,
+        stop: None,
+        drained: false,
+    };
+    let report = watch.until_over();
+    let code = exit_code(&report.outcome, watch.stop);
+    let summary = Summary::new(&planned, &report, set_up, watch.drained);
+    if let JobOutcome::Failed(error) = &report.outcome {
+        eprintln!("error: {error}");
+    }
+    if !args.quiet {
+        eprint!("{summary}");
+    }
+    if args.job.json {
+        println!("{}", summary.json());
+    }
+    code
+}
+
+/// A job while it runs.
+struct Watch<'a> {
+    args: &'a RunArgs,
+    planned: &'a Planned,
+    job: JobHandle,
+    signals: Signals,
+    /// The signal that cancelled the job.
+    stop: Option<StopSignal>,
+    drained: bool,
+}
+
+impl Watch<'_> {
+    fn until_over(&mut self) -> JobReport {
+        let mut line = ProgressLine::new(&self.planned.plan.name, self.args.quiet);
+        loop {
+            if line.is_shown() {
+                self.job.request_progress();
+            }
+            if let Some(report) = self.job.wait_timeout(LOOK_EVERY) {
+                line.clear();
+                return report;
+            }
+            let elapsed = self.job.elapsed();
+            while let Some(signal) = self.signals.next() {
+                self.stop_by(signal);
+            }
+            let drain_after = self.args.drain_after.map(Duration::from);
+            if drain_after.is_some_and(|after| elapsed >= after) {
+                self.drain();
+            }
+            if line.is_shown() {
+                let tasks: Vec<_> = self.job.progress().collect();
+                line.show(&self.planned.sources, tasks.iter().copied(), elapsed);
+            }
+        }
+    }
+
+    fn stop_by(&mut self, signal: StopSignal) {
+        if self.args.drain && !self.drained {
+            self.drain();
+        } else if self.stop.is_none() {
+            self.stop = Some(signal);
+            self.job.cancel();
+        } else {
+            // Cancelled already, and an operator does not return: whoever asks again means it.
+            std::process::exit(i32::from(code_of(signal)));
+        }
+    }
+
+    fn drain(&mut self) {
+        if !self.drained {
+            self.drained = true;
+            self.job.drain();
+        }
+    }
+}
+
+fn exit_code(outcome: &JobOutcome, stop: Option<StopSignal>) -> u8 {
+    match outcome {
+        JobOutcome::Ended | JobOutcome::Stopped => 0,
+        JobOutcome::Failed(_) => EXIT_FAILED,
+        JobOutcome::Cancelled => stop.map_or(EXIT_FAILED, code_of),
+    }
+}
+
+const fn code_of(signal: StopSignal) -> u8 {
+    match signal {
+        StopSignal::Interrupt => EXIT_INTERRUPTED,
+        StopSignal::Terminate => EXIT_TERMINATED,
+    }
+}
+
+/// The job cannot be run, and nothing has.
+fn refuse(args: &RunArgs, message: &str) -> u8 {
+    eprintln!("error: {message}");
+    if args.job.json {
+        let object = serde_json::json!({ "outcome": "invalid", "error": message });
+        println!("{object}");
+    }
+    EXIT_INVALID
+}

@@ -1,0 +1,280 @@
+//! What a job did, for people and as JSON.
+
+use std::fmt;
+use std::time::Duration;
+
+use ringway::job::file::Connected;
+use ringway::job::{JobOutcome, JobReport};
+use ringway::task::{Latency, TaskReport};
+use rustix::time::{ClockId, clock_gettime};
+use serde::Serialize;
+
+use crate::args::Planned;
+use crate::edges;
+use crate::units::{bytes, grouped, rate, short};
+
+/// What a job did. `docs/OPERATIONS.md` says what each field is.
+#[derive(Serialize)]
+pub(crate) struct Summary<'a> {
+    job: &'a str,
+    outcome: &'static str,
+    error: Option<String>,
+    drained: bool,
+    host: String,
+    /// Why it is not the host that was asked for.
+    host_cause: Option<&'a str>,
+    workers: usize,
+    elapsed_s: f64,
+    first_row_s: Option<f64>,
+    cpu_s: f64,
+    rows_in: u64,
+    rows_out: u64,
+    rows_per_s: u64,
+    discarded_rows: u64,
+    latency: LatencySummary,
+    sources: Vec<ConnectorSummary<'a>>,
+    sinks: Vec<ConnectorSummary<'a>>,
+    edges: Vec<EdgeSummary<'a>>,
+    tasks: Vec<TaskSummary<'a>>,
+    #[serde(skip)]
+    report: &'a JobReport,
+}
+
+#[derive(Serialize)]
+struct LatencySummary {
+    samples: u64,
+    p50_us: f64,
+    p99_us: f64,
+    p999_us: f64,
+    max_us: f64,
+}
+
+#[derive(Serialize)]
+struct ConnectorSummary<'a> {
+    name: &'a str,
+    connector: &'a str,
+    rows: u64,
+    batches: u64,
+    bytes: u64,
+    skipped_rows: u64,
+    checksum: Option<String>,
+}
+
+#[derive(Serialize)]
+struct EdgeSummary<'a> {
+    name: &'a str,
+    transport: String,
+    elements: u64,
+    rows: u64,
+    bytes: u64,
+    high_water: usize,
+    blocked_s: f64,
+    blocked_times: u64,
+}
+
+#[derive(Serialize)]
+struct TaskSummary<'a> {
+    name: &'a str,
+    rows_in: u64,
+    rows_out: u64,
+    discarded_rows: u64,
+    watermark_ms: Option<i64>,
+}
+
+impl<'a> Summary<'a> {
+    /// Of a job that began `set_up` after the process did.
+    pub(crate) fn new(
+        planned: &'a Planned,
+        report: &'a JobReport,
+        set_up: Duration,
+        drained: bool,
+    ) -> Self {
+        let total = |count: fn(&TaskReport) -> u64| report.tasks.iter().map(count).sum::<u64>();
+        let rows_in = total(|task| task.source_rows);
+        let first_row = report.first_row.map(|after| (set_up + after).as_secs_f64());
+        Self {
+            job: &planned.plan.name,
+            outcome: outcome(&report.outcome),
+            error: match &report.outcome {
+                JobOutcome::Failed(error) => Some(error.to_string()),
+                _ => None,
+            },
+            drained,
+            host: report.host.kind.to_string(),
+            host_cause: report.host.cause.as_deref(),
+            workers: planned.plan.workers.len(),
+            elapsed_s: report.elapsed.as_secs_f64(),
+            first_row_s: first_row,
+            cpu_s: cpu_time().as_secs_f64(),
+            rows_in,
+            rows_out: total(|task| task.sink_rows),
+            rows_per_s: rate(rows_in, report.elapsed),
+            discarded_rows: total(|task| task.discarded_rows),
+            latency: LatencySummary::new(&latency(report)),
+            sources: planned.sources.iter().map(ConnectorSummary::new).collect(),
+            sinks: planned.sinks.iter().map(ConnectorSummary::new).collect(),
+            edges: edges(report),
+            tasks: report.tasks.iter().map(TaskSummary::new).collect(),
+            report,
+        }
+    }
+
+    /// One JSON object on one line.
+    pub(crate) fn json(&self) -> String {
+        // Invariant: the fields are numbers, texts and lists of these, no maps with other keys.
+        serde_json::to_string(self).expect("numbers and texts are JSON")
+    }
+}
+
+impl fmt::Display for Summary<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let drained = if self.drained { " (drained)" } else { "" };
+        writeln!(
+            f,
+            "{} {}{drained} after {}, CPU {:.2} s on {} workers",
+            self.job,
+            self.outcome,
+            short(self.report.elapsed),
+            self.cpu_s,
+            self.workers
+        )?;
+        writeln!(
+            f,
+            "  in {} rows, {} rows/s; out {} rows; discarded {}",
+            grouped(self.rows_in),
+            grouped(self.rows_per_s),
+            grouped(self.rows_out),
+            grouped(self.discarded_rows)
+        )?;
+        if let Some(first_row_s) = self.first_row_s {
+            let first_row = short(Duration::from_secs_f64(first_row_s));
+            writeln!(
+                f,
+                "  first row out {first_row} after the start of the process"
+            )?;
+        }
+        if let Some(cause) = self.host_cause {
+            writeln!(f, "  workers ran on the host {}: {cause}", self.host)?;
+        }
+        let us = |us: f64| short(Duration::from_secs_f64(us / 1e6));
+        let latency = &self.latency;
+        if latency.samples > 0 {
+            writeln!(
+                f,
+                "  latency, source to sink: p50 {}, p99 {}, p99.9 {}, max {}",
+                us(latency.p50_us),
+                us(latency.p99_us),
+                us(latency.p999_us),
+                us(latency.max_us)
+            )?;
+        }
+        for (kind, connectors) in [("source", &self.sources), ("sink", &self.sinks)] {
+            for connector in connectors {
+                writeln!(f, "  {kind} {connector}")?;
+            }
+        }
+        for (name, stream) in edges::by_stream(&self.report.tasks) {
+            writeln!(
+                f,
+                "  edge {name}: {} rows, at most {} queued, blocked {}",
+                grouped(stream.rows),
+                stream.high_water,
+                short(stream.blocked)
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for ConnectorSummary<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} rows", self.name, grouped(self.rows))?;
+        if self.bytes > 0 {
+            write!(f, ", {}", bytes(self.bytes))?;
+        }
+        if self.skipped_rows > 0 {
+            write!(f, ", {} malformed rows skipped", grouped(self.skipped_rows))?;
+        }
+        match &self.checksum {
+            Some(checksum) => write!(f, ", checksum {checksum}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl LatencySummary {
+    fn new(latency: &Latency) -> Self {
+        let us = |duration: Duration| duration.as_nanos() as f64 / 1e3;
+        Self {
+            samples: latency.count(),
+            p50_us: us(latency.quantile(0.5)),
+            p99_us: us(latency.quantile(0.99)),
+            p999_us: us(latency.quantile(0.999)),
+            max_us: us(latency.max()),
+        }
+    }
+}
+
+impl<'a> ConnectorSummary<'a> {
+    fn new(connected: &'a Connected) -> Self {
+        let counters = connected.stats.read();
+        Self {
+            name: &connected.name,
+            connector: &connected.connector,
+            rows: counters.rows,
+            batches: counters.batches,
+            bytes: counters.bytes,
+            skipped_rows: counters.skipped_rows,
+            checksum: counters.checksum.map(|sum| format!("{sum:016x}")),
+        }
+    }
+}
+
+impl<'a> TaskSummary<'a> {
+    fn new(task: &'a TaskReport) -> Self {
+        Self {
+            name: &task.name,
+            rows_in: task.rows_in,
+            rows_out: task.rows_out,
+            discarded_rows: task.discarded_rows,
+            watermark_ms: task.watermark,
+        }
+    }
+}
+
+fn edges(report: &JobReport) -> Vec<EdgeSummary<'_>> {
+    let edges = edges::all(&report.tasks).map(|edge| EdgeSummary {
+        name: &edge.name,
+        transport: edge.transport.to_string(),
+        elements: edge.metrics.elements,
+        rows: edge.metrics.rows,
+        bytes: edge.metrics.bytes,
+        high_water: edge.metrics.high_water,
+        blocked_s: edge.metrics.blocked.as_secs_f64(),
+        blocked_times: edge.metrics.blocked_times,
+    });
+    edges.collect()
+}
+
+fn latency(report: &JobReport) -> Latency {
+    let mut all = Latency::default();
+    for task in &report.tasks {
+        all.merge(&task.latency);
+    }
+    all
+}
+
+const fn outcome(outcome: &JobOutcome) -> &'static str {
+    match outcome {
+        JobOutcome::Ended => "ended",
+        JobOutcome::Stopped => "stopped",
+        JobOutcome::Cancelled => "cancelled",
+        JobOutcome::Failed(_) => "failed",
+    }
+}
+
+/// CPU time of the whole process so far, user and system.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+}

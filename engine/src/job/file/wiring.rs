@@ -1,0 +1,260 @@
+//! The graph while it is built from a job file, and the streams that have names so far.
+
+use std::collections::{BTreeMap, HashSet};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+
+use crate::column::KeyColumns;
+use crate::error::OperatorError;
+use crate::expr::{BoundExpr, Expr, ExprError};
+use crate::job::node::OperatorNode;
+use crate::job::payload::PayloadType;
+use crate::job::{Graph, NodeId};
+use crate::operator::{Operator, Subtask};
+use crate::partition::Parallelism;
+
+use super::common::{ConsumerCommon, ExchangeName, Names};
+use super::document::Document;
+use super::error::JobFileError;
+use super::inputs::Consumer;
+use super::names::did_you_mean;
+use super::stream::{Route, Stream};
+
+/// The graph so far.
+pub(super) struct Wiring<'a> {
+    pub(super) document: &'a Document,
+    pub(super) graph: Graph,
+    /// Subtasks of whatever does not say itself.
+    pub(super) parallelism: Parallelism,
+    streams: BTreeMap<String, Stream>,
+    /// The names that are inputs of something.
+    taken: HashSet<String>,
+}
+
+impl<'a> Wiring<'a> {
+    /// Nothing yet, for what `consumers` will add.
+    pub(super) fn new(
+        document: &'a Document,
+        graph: Graph,
+        parallelism: Parallelism,
+        consumers: &[Consumer<'_>],
+    ) -> Self {
+        let inputs = consumers
+            .iter()
+            .flat_map(|consumer| consumer.common.input.as_slice());
+        Self {
+            document,
+            graph,
+            parallelism,
+            streams: BTreeMap::new(),
+            taken: inputs.cloned().collect(),
+        }
+    }
+
+    /// Gives a stream its name.
+    pub(super) fn name(&mut self, name: impl Into<String>, stream: Stream) {
+        self.streams.insert(name.into(), stream);
+    }
+
+    /// Whether something takes the stream `name`.
+    pub(super) fn is_taken(&self, name: &str) -> bool {
+        self.taken.contains(name)
+    }
+
+    /// The names of the streams that nothing takes and that are not side outputs.
+    pub(super) fn untaken(&self) -> Vec<&str> {
+        let names = self.streams.keys().map(String::as_str);
+        names
+            .filter(|name| !name.contains('.') && !self.is_taken(name))
+            .collect()
+    }
+
+    /// What a consumer takes: its inputs in one stream, spread as it or they say.
+    ///
+    /// # Errors
+    /// When an input has no such output, the columns of the inputs differ, or the key is none.
+    pub(super) fn input(&mut self, consumer: &Consumer<'_>) -> Result<Stream, JobFileError> {
+        let names = &consumer.common.input;
+        let mut all: Option<Stream> = None;
+        for (index, name) in names.as_slice().iter().enumerate() {
+            let mut path = consumer.declared.path(&["input"]);
+            path.extend(names.key_of(index));
+            let Some(stream) = self.streams.get(name).cloned() else {
+                let known: Vec<&str> = self.streams.keys().map(String::as_str).collect();
+                let message = format!("there is no stream `{name}`{}", did_you_mean(name, &known));
+                return Err(self.document.error(&path, message));
+            };
+            let joined = match all {
+                None => stream,
+                Some(before) => before
+                    .union(stream)
+                    .map_err(|message| self.document.error(&path, message))?,
+            };
+            all = Some(joined);
+        }
+        // Invariant: `in_order` refuses a consumer whose list of inputs is empty.
+        let stream = all.expect("a consumer without an input is refused before");
+        Ok(match self.route(consumer, &stream)? {
+            Some(route) => stream.routed(&route),
+            None => stream,
+        })
+    }
+
+    /// The positions of the columns `names`, which stand under `key` of a consumer.
+    ///
+    /// # Errors
+    /// When there is no such column, or it cannot be a key.
+    pub(super) fn key_columns(
+        &self,
+        consumer: &Consumer<'_>,
+        names: &Names,
+        schema: &SchemaRef,
+    ) -> Result<Vec<usize>, JobFileError> {
+        let mut columns = Vec::new();
+        for (index, name) in names.as_slice().iter().enumerate() {
+            let mut path = consumer.declared.path(&["key"]);
+            path.extend(names.key_of(index));
+            let Ok(column) = schema.index_of(name) else {
+                let known: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+                let message = format!("there is no column `{name}`{}", did_you_mean(name, &known));
+                return Err(self.document.error(&path, message));
+            };
+            if let Err(error) = KeyColumns::bind(schema, &[column]) {
+                return Err(self.document.error(&path, error.to_string()));
+            }
+            columns.push(column);
+        }
+        if columns.is_empty() {
+            let path = consumer.declared.path(&["key"]);
+            return Err(self
+                .document
+                .error(&path, "the list is empty: name a column"));
+        }
+        Ok(columns)
+    }
+
+    /// Adds an operator that takes `input`; `make` makes it for a subtask.
+    pub(super) fn operator<F>(
+        &mut self,
+        consumer: &Consumer<'_>,
+        input: &Stream,
+        sides: usize,
+        make: F,
+    ) -> NodeId
+    where
+        F: Fn(&Subtask) -> Result<Box<dyn Operator<RecordBatch, RecordBatch>>, OperatorError>
+            + Send
+            + Sync
+            + 'static,
+    {
+        let sides = vec![PayloadType::of::<RecordBatch>(); sides];
+        let factory = OperatorNode::new(sides, make);
+        let node = self.graph.add(consumer.declared.name, factory);
+        self.set_up(node, &consumer.common);
+        self.connect(node, input, &consumer.common);
+        node
+    }
+
+    /// Gives a node what all consumers may say.
+    pub(super) fn set_up(&mut self, node: NodeId, common: &ConsumerCommon) {
+        let node = &mut self.graph[node];
+        node.uid = common.uid.clone();
+        node.parallelism = common.parallelism.map(|subtasks| subtasks.0);
+        node.starts_chain = common.starts_chain.unwrap_or(false);
+    }
+
+    /// Connects the outlets of a stream to a node.
+    pub(super) fn connect(&mut self, node: NodeId, input: &Stream, common: &ConsumerCommon) {
+        for outlet in &input.outlets {
+            let exchange = outlet.route.exchange(&input.schema);
+            let edge = self.graph.connect(outlet.node, outlet.port, node, exchange);
+            edge.capacity_elements = common.edge_capacity.map(|capacity| capacity.elements());
+            edge.bytes_max = common.edge_bytes_max.map(|size| size.bytes());
+        }
+    }
+
+    /// Refuses an input whose rows have no event time.
+    pub(super) fn require_event_time(
+        &self,
+        consumer: &Consumer<'_>,
+        input: &Stream,
+    ) -> Result<(), JobFileError> {
+        if input.has_event_time {
+            return Ok(());
+        }
+        let message = "its rows have no event time: say in `event_time` of the source which \
+                       column it is";
+        Err(self
+            .document
+            .error(&consumer.declared.path(&["input"]), message))
+    }
+
+    /// The condition that stands under `keys` of a consumer, bound to `schema`.
+    ///
+    /// # Errors
+    /// When it cannot be parsed or bound, or is no condition.
+    pub(super) fn condition(
+        &self,
+        consumer: &Consumer<'_>,
+        keys: &[&str],
+        text: &str,
+        schema: &SchemaRef,
+    ) -> Result<BoundExpr, JobFileError> {
+        let bound = Expr::parse(text).and_then(|expr| {
+            let bound = expr.bind(schema)?;
+            bound.require_predicate()?;
+            Ok(bound)
+        });
+        bound.map_err(|error| self.refused(consumer, keys, &error))
+    }
+
+    /// An expression that stands under `keys` of a consumer cannot be used.
+    pub(super) fn refused(
+        &self,
+        consumer: &Consumer<'_>,
+        keys: &[&str],
+        error: &ExprError,
+    ) -> JobFileError {
+        let at = error.position();
+        let line = match at.line {
+            1 => String::new(),
+            line => format!("line {line}, "),
+        };
+        let message = format!("at {line}column {} of it: {}", at.column, error.message());
+        self.document.error(&consumer.declared.path(keys), message)
+    }
+
+    /// How a consumer says that its input is to be spread, if it does.
+    fn route(
+        &self,
+        consumer: &Consumer<'_>,
+        input: &Stream,
+    ) -> Result<Option<Route>, JobFileError> {
+        let common = &consumer.common;
+        let route = match (common.exchange, &common.key) {
+            (None | Some(ExchangeName::Key), Some(names)) => {
+                Route::Key(self.key_columns(consumer, names, &input.schema)?)
+            }
+            (Some(ExchangeName::Key), None) => match input.key() {
+                Some(columns) => Route::Key(columns.to_vec()),
+                None => {
+                    let path = consumer.declared.path(&["exchange"]);
+                    let message = "\"key\" needs the columns: name them in `key`";
+                    return Err(self.document.error(&path, message));
+                }
+            },
+            (Some(_), Some(_)) => {
+                let path = consumer.declared.path(&["exchange"]);
+                let message = "`key` says that rows go by key: leave `exchange` out, or `key`";
+                return Err(self.document.error(&path, message));
+            }
+            (None, None) => return Ok(None),
+            (Some(ExchangeName::Auto), None) => Route::Auto,
+            (Some(ExchangeName::Forward), None) => Route::Forward,
+            (Some(ExchangeName::Rebalance), None) => Route::Rebalance,
+            (Some(ExchangeName::Broadcast), None) => Route::Broadcast,
+        };
+        Ok(Some(route))
+    }
+}

@@ -1,0 +1,307 @@
+//! Aggregates by key and window over typed rows.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::hash::Hash;
+
+use super::aggregator::Aggregator;
+use super::assigner::{Window, WindowAssigner};
+use super::frontier::Frontier;
+use crate::batch::{Row, Rows};
+use crate::element::{EventTime, Watermark};
+use crate::error::OperatorError;
+use crate::limits::BATCH_ROWS;
+use crate::operator::{Emitter, Operator, Progress, SideTag};
+use crate::operators::aggregate::FastHash;
+
+/// The result of one key in one window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WindowResult<K, R> {
+    /// The key.
+    pub key: K,
+    /// The window.
+    pub window: Window,
+    /// What was computed of its values.
+    pub value: R,
+}
+
+/// Aggregates typed rows by key and event-time window; the results have the event time of
+/// the window's last instant.
+///
+/// It follows the rules of [`WindowAggregate`](super::WindowAggregate): results when the
+/// watermark reaches the window's last event time, windows by their end, the keys of a
+/// window as they were first seen in its earliest part; rows within the allowed lateness
+/// give full results anew, once a batch; later rows and rows without an event time go to
+/// the late output.
+///
+/// ```
+/// use ringway::operators::window::{Count, Extreme, KeyedWindow, Mean, WindowAssigner};
+///
+/// struct Flight { carrier: String, delay: i64 }
+///
+/// let hourly = WindowAssigner::tumbling(3_600_000, 0)?;
+/// let delay = |flight: &Flight| flight.delay;
+/// let delays = KeyedWindow::new(
+///     |flight: &Flight| flight.carrier.clone(),
+///     hourly,
+///     (Count, (Mean(delay), Extreme::max(delay))),
+///     0,
+///     None,
+/// );
+/// # let _ = delays;
+/// # Ok::<(), ringway::operators::SpecError>(())
+/// ```
+pub struct KeyedWindow<T, K, A: Aggregator<T>, Key> {
+    key: Key,
+    aggregator: A,
+    frontier: Frontier,
+    late: Option<SideTag<Rows<T>>>,
+    panes: BTreeMap<EventTime, LivePane<K, A::Accumulator>>,
+    updates: VecDeque<(i128, Vec<K>)>,
+    firing: Option<(Window, std::vec::IntoIter<K>)>,
+    advancing: Option<Watermark>,
+    output: Rows<WindowResult<K, A::Result>>,
+    late_rows: u64,
+    untimed_rows: u64,
+}
+
+/// The next result of a window, if one is due.
+type NextResult<K, R> = Option<Row<WindowResult<K, R>>>;
+
+/// The accumulators of a pane, in the order in which their keys came.
+struct LivePane<K, A> {
+    last: EventTime,
+    positions: HashMap<K, usize, FastHash>,
+    accumulators: Vec<(K, A)>,
+}
+
+impl<K: Eq + Hash + Clone, A> LivePane<K, A> {
+    fn new(last: EventTime) -> Self {
+        Self {
+            last,
+            positions: HashMap::default(),
+            accumulators: Vec::new(),
+        }
+    }
+
+    fn accumulator(&self, key: &K) -> Option<&A> {
+        let position = self.positions.get(key)?;
+        Some(&self.accumulators[*position].1)
+    }
+
+    fn accumulator_mut(&mut self, key: K, create: impl FnOnce() -> A) -> &mut A {
+        let Self {
+            positions,
+            accumulators,
+            ..
+        } = self;
+        let position = match positions.get(&key) {
+            Some(position) => *position,
+            None => {
+                accumulators.push((key.clone(), create()));
+                positions.insert(key, accumulators.len() - 1);
+                accumulators.len() - 1
+            }
+        };
+        &mut accumulators[position].1
+    }
+}
+
+impl<T, K, A, Key> KeyedWindow<T, K, A, Key>
+where
+    K: Eq + Hash + Clone,
+    A: Aggregator<T>,
+    Key: FnMut(&T) -> K,
+{
+    /// An operator that computes `aggregator` of the values of each `key` and window.
+    ///
+    /// Windows take in rows for `allowed_lateness_ms` of event time after their end; rows
+    /// after that go to `late`, and are counted only when there is none.
+    pub fn new(
+        key: Key,
+        assigner: WindowAssigner,
+        aggregator: A,
+        allowed_lateness_ms: u64,
+        late: Option<SideTag<Rows<T>>>,
+    ) -> Self {
+        Self {
+            key,
+            aggregator,
+            frontier: Frontier::new(assigner, allowed_lateness_ms),
+            late,
+            panes: BTreeMap::new(),
+            updates: VecDeque::new(),
+            firing: None,
+            advancing: None,
+            output: Rows::new(),
+            late_rows: 0,
+            untimed_rows: 0,
+        }
+    }
+
+    /// Rows that came after the allowed lateness of their last window.
+    pub const fn late_rows(&self) -> u64 {
+        self.late_rows
+    }
+
+    /// Rows without an event time, which are in no window.
+    pub const fn untimed_rows(&self) -> u64 {
+        self.untimed_rows
+    }
+
+    /// Takes in the rows that are in time, and returns the others.
+    fn add(&mut self, batch: Rows<T>) -> Rows<T> {
+        let mut late = Rows::new();
+        let mut changed: BTreeMap<i128, Vec<K>> = BTreeMap::new();
+        let mut seen = HashSet::new();
+        for row in batch {
+            let time = match row.event_time {
+                Some(time) if !self.frontier.is_late(Some(time)) => time,
+                other => {
+                    let counter = match other {
+                        Some(_) => &mut self.late_rows,
+                        None => &mut self.untimed_rows,
+                    };
+                    *counter += 1;
+                    late.push(row);
+                    continue;
+                }
+            };
+            let key = (self.key)(&row.value);
+            for number in self.frontier.reopened_by(time) {
+                if seen.insert((number, key.clone())) {
+                    changed.entry(number).or_default().push(key.clone());
+                }
+            }
+            let pane = self.frontier.assigner().pane_of(time);
+            let live = self
+                .panes
+                .entry(pane.start)
+                .or_insert_with(|| LivePane::new(pane.last));
+            let accumulator = live.accumulator_mut(key, || self.aggregator.create());
+            self.aggregator.add(accumulator, &row.value);
+        }
+        self.updates.extend(changed);
+        late
+    }
+
+    /// The next result, if one is due.
+    fn next_result(&mut self) -> Result<NextResult<K, A::Result>, OperatorError> {
+        loop {
+            if let Some((window, keys)) = &mut self.firing {
+                let window = *window;
+                if let Some(key) = keys.next() {
+                    let value = self.combine(window, &key)?;
+                    let result = WindowResult { key, window, value };
+                    return Ok(Some(Row::at(window.last(), result)));
+                }
+                self.firing = None;
+            }
+            let Some((window, keys)) = self.next_firing() else {
+                return Ok(None);
+            };
+            self.firing = Some((window, keys.into_iter()));
+        }
+    }
+
+    fn next_firing(&mut self) -> Option<(Window, Vec<K>)> {
+        if let Some((number, keys)) = self.updates.pop_front() {
+            return Some((self.frontier.assigner().window(number), keys));
+        }
+        let watermark = self.advancing.filter(|watermark| !watermark.idle)?;
+        let window = self
+            .frontier
+            .next_complete(watermark.timestamp, &self.panes)?;
+        let mut seen = HashSet::with_hasher(FastHash::default());
+        let live = self.panes.range(window.start()..=window.last());
+        let keys = live
+            .flat_map(|(_, pane)| pane.accumulators.iter().map(|(key, _)| key))
+            .filter(|key| seen.insert(*key))
+            .cloned()
+            .collect();
+        Some((window, keys))
+    }
+
+    fn combine(&self, window: Window, key: &K) -> Result<A::Result, OperatorError> {
+        let mut parts = self
+            .panes
+            .range(window.start()..=window.last())
+            .filter_map(|(_, pane)| pane.accumulator(key));
+        if self.frontier.assigner().is_tumbling() {
+            let only = parts.next().expect("a window that fires has the key");
+            return self.aggregator.result(only);
+        }
+        let mut combined = self.aggregator.create();
+        parts.for_each(|part| self.aggregator.merge(&mut combined, part));
+        self.aggregator.result(&combined)
+    }
+
+    fn advanced(&mut self, watermark: EventTime) {
+        self.frontier.advance(watermark);
+        while let Some(first) = self.panes.first_entry() {
+            if Some(first.get().last) > self.frontier.late_through() {
+                return;
+            }
+            first.remove();
+        }
+    }
+}
+
+impl<T, K, A, Key> Operator<Rows<T>, Rows<WindowResult<K, A::Result>>> for KeyedWindow<T, K, A, Key>
+where
+    T: Clone + Send + 'static,
+    K: Eq + Hash + Clone + Send + 'static,
+    A: Aggregator<T>,
+    Key: FnMut(&T) -> K + Send,
+{
+    fn process(
+        &mut self,
+        batch: Rows<T>,
+        out: &mut Emitter<'_, Rows<WindowResult<K, A::Result>>>,
+    ) -> Result<Progress, OperatorError> {
+        let late = self.add(batch);
+        if let Some(tag) = self.late {
+            out.emit_side(tag, late);
+        }
+        self.resume(out)
+    }
+
+    fn on_watermark(
+        &mut self,
+        watermark: Watermark,
+        out: &mut Emitter<'_, Rows<WindowResult<K, A::Result>>>,
+    ) -> Result<Progress, OperatorError> {
+        self.advancing = Some(watermark);
+        self.resume(out)
+    }
+
+    fn resume(
+        &mut self,
+        out: &mut Emitter<'_, Rows<WindowResult<K, A::Result>>>,
+    ) -> Result<Progress, OperatorError> {
+        loop {
+            while self.output.len() < BATCH_ROWS {
+                match self.next_result()? {
+                    Some(row) => self.output.push(row),
+                    None => break,
+                }
+            }
+            if self.output.is_empty() {
+                break;
+            }
+            if out.is_full() {
+                return Ok(Progress::More);
+            }
+            out.emit(std::mem::take(&mut self.output));
+        }
+        if let Some(watermark) = self.advancing.take() {
+            if !watermark.idle {
+                self.advanced(watermark.timestamp);
+            }
+            out.watermark(watermark);
+        }
+        Ok(Progress::Done)
+    }
+}
+
+#[cfg(test)]
+mod tests;

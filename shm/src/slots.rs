@@ -1,0 +1,103 @@
+//! The slots of a ring, reached by position.
+
+use core::mem::MaybeUninit;
+
+use crate::sync::UnsafeCell;
+
+/// Makes slots for at least `capacity` elements: a power of two, so that a
+/// position is turned into an index by a mask.
+pub(crate) fn allocate<T>(capacity: usize) -> Box<[UnsafeCell<MaybeUninit<T>>]> {
+    assert!(capacity > 0, "a ring needs room for at least one element");
+    let count = capacity.checked_next_power_of_two();
+    let count = count.expect("the capacity of a ring is above the address space");
+    untouched(count)
+}
+
+/// Slots that no store has touched: an edge that is never used takes address space only, and
+/// memory page by page as its slots are first written.
+#[cfg(not(loom))]
+fn untouched<T>(count: usize) -> Box<[UnsafeCell<MaybeUninit<T>>]> {
+    let slots = Box::<[UnsafeCell<MaybeUninit<T>>]>::new_uninit_slice(count);
+    // SAFETY: a cell of `MaybeUninit` is valid whatever its bytes are.
+    unsafe { slots.assume_init() }
+}
+
+/// Loom's cells have state of their own, so each must be made.
+#[cfg(loom)]
+fn untouched<T>(count: usize) -> Box<[UnsafeCell<MaybeUninit<T>>]> {
+    (0..count)
+        .map(|_| UnsafeCell::new(MaybeUninit::uninit()))
+        .collect()
+}
+
+/// A view of the slots, to be kept in registers by a loop over many.
+pub(crate) struct Slots<'a, T> {
+    slots: &'a [UnsafeCell<MaybeUninit<T>>],
+    mask: u64,
+}
+
+impl<'a, T> Slots<'a, T> {
+    #[inline]
+    pub(crate) fn new(slots: &'a [UnsafeCell<MaybeUninit<T>>]) -> Slots<'a, T> {
+        debug_assert!(slots.len().is_power_of_two());
+        Slots {
+            slots,
+            mask: slots.len() as u64 - 1,
+        }
+    }
+
+    /// Puts a value into the slot of `position`.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the producer, `position` is not published, and the
+    /// consumer has published that it read `position - capacity`.
+    #[inline]
+    pub(crate) unsafe fn write(self, position: u64, value: T) {
+        self.slot(position).with_mut(|slot| {
+            // SAFETY: by the contract the slot belongs to the caller alone.
+            unsafe { (*slot).write(value) };
+        });
+    }
+
+    /// Moves the value out of the slot of `position`.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the consumer, `position` was seen as published, and it
+    /// is read once only.
+    #[inline]
+    pub(crate) unsafe fn read(self, position: u64) -> T {
+        let slot = self.slot(position);
+        // SAFETY: by the contract the slot is initialised and the caller's.
+        slot.with(|slot| unsafe { (*slot).assume_init_read() })
+    }
+
+    /// Looks at the value in the slot of `position`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`read`](Self::read), and the slot is not given back while the
+    /// reference lives.
+    #[inline]
+    pub(crate) unsafe fn look(self, position: u64) -> &'a T {
+        let slot = self.slot(position);
+        // SAFETY: by the contract the slot is initialised and stays so.
+        slot.with(|slot| unsafe { (*slot).assume_init_ref() })
+    }
+
+    #[inline]
+    fn slot(self, position: u64) -> &'a UnsafeCell<MaybeUninit<T>> {
+        let index = (position & self.mask) as usize;
+        // SAFETY: the number of slots is mask + 1, so the index is below it.
+        unsafe { self.slots.get_unchecked(index) }
+    }
+}
+
+impl<T> Clone for Slots<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Slots<'_, T> {}
