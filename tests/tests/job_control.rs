@@ -366,3 +366,42 @@ fn waiting_takes_no_longer_than_asked_for() {
     handle.cancel();
     drop(within(LONG, "the job is cancelled", move || handle.wait()));
 }
+
+/// A sink that panics where the runtime lets go of it, or takes it up.
+struct PanicsAround {
+    in_open: bool,
+}
+
+impl Sink<Batch> for PanicsAround {
+    fn open(&mut self, _: &Subtask, _: &ringway_shm::Bell) -> Result<(), OperatorError> {
+        assert!(!self.in_open, "not today");
+        Ok(())
+    }
+
+    fn write(&mut self, _: Batch, _: ProcessingTime) -> Result<Progress, OperatorError> {
+        Ok(Progress::Done)
+    }
+}
+
+impl Drop for PanicsAround {
+    fn drop(&mut self) {
+        assert!(self.in_open, "cannot let go");
+    }
+}
+
+#[test]
+fn a_panic_while_opening_fails_the_job_and_one_while_dropping_changes_nothing() {
+    for in_open in [true, false] {
+        let job = Job::new("panics around");
+        let stream = job.rows("one", [1_i64]).rebalance();
+        stream.sink_with("odd", move |_| Ok(PanicsAround { in_open }));
+        let report = ended(&mut started(job, 2));
+        match report.outcome {
+            JobOutcome::Failed(JobError::Task(TaskError::Panicked { message, .. })) if in_open => {
+                assert_eq!(message, "not today");
+            }
+            JobOutcome::Ended if !in_open => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}

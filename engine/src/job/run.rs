@@ -461,3 +461,95 @@ impl Drop for JobHandle {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a worker has of its rings.
+    type WorkerEnds = (Consumer<WorkerCommand>, Producer<WorkerEvent>);
+
+    /// A handle to one worker, and the other ends of its rings.
+    fn handle(running: &[&str]) -> (JobHandle, WorkerEnds) {
+        let bell = Bell::thread();
+        let (commands, received) = ring(CONTROL_RING_ELEMENTS, bell.clone(), Bell::thread());
+        let (events, told) = ring(CONTROL_RING_ELEMENTS, Bell::thread(), bell.clone());
+        let link = WorkerLink {
+            commands,
+            events: told,
+            thread: None,
+            opened: true,
+            running: running.iter().map(|&name| name.to_owned()).collect(),
+            lost: false,
+        };
+        let mut handle = JobHandle::new(HostKind::Thread.into(), bell, Clock::start());
+        handle.add_worker(link);
+        (handle, (received, events))
+    }
+
+    fn finished(name: &str) -> WorkerEvent {
+        let report = TaskReport {
+            name: name.to_owned(),
+            ..TaskReport::default()
+        };
+        WorkerEvent::Finished {
+            outcome: TaskOutcome::Ended,
+            report: Box::new(report),
+        }
+    }
+
+    #[test]
+    fn a_worker_that_is_gone_is_a_failure_that_names_its_tasks_and_never_a_wait_for_ever() {
+        let (mut handle, (_commands, mut events)) = handle(&["map[0]", "sink[0]"]);
+        assert!(handle.wait_timeout(Duration::ZERO).is_none());
+        events.try_push(finished("map[0]")).unwrap();
+        drop(events);
+        let report = handle.wait_timeout(Duration::from_secs(5)).unwrap();
+        let JobOutcome::Failed(JobError::WorkerLost { worker: 0, names }) = report.outcome else {
+            panic!("the job has failed: {:?}", report.outcome)
+        };
+        assert_eq!(names, ["sink[0]"]);
+    }
+
+    #[test]
+    fn what_a_worker_said_before_its_thread_ended_is_heard() {
+        let (mut handle, (_commands, mut events)) = handle(&["map[0]", "map[0]"]);
+        events.try_push(finished("map[0]")).unwrap();
+        events.try_push(finished("map[0]")).unwrap();
+        drop(events);
+        let report = handle.wait_timeout(Duration::ZERO).unwrap();
+        assert!(matches!(report.outcome, JobOutcome::Ended));
+        assert_eq!(report.tasks.len(), 2);
+    }
+
+    #[test]
+    fn the_commands_that_stop_a_job_find_room_beside_all_others() {
+        let (mut handle, (mut commands, _events)) = handle(&["map[0]"]);
+        while handle.command(TaskCommand::Abort(1)).is_ok() {}
+        handle.request_progress();
+        handle.send(&WorkerCommand::Start);
+        for _ in 0..3 {
+            handle.drain();
+            handle.stop();
+            handle.cancel();
+        }
+        let mut last = Vec::new();
+        while let Ok(command) = commands.try_pop() {
+            if !matches!(command, WorkerCommand::Task(TaskCommand::Abort(_))) {
+                last.push(command);
+            }
+        }
+        assert!(
+            matches!(
+                &last[..],
+                [
+                    WorkerCommand::Start,
+                    WorkerCommand::Task(TaskCommand::End),
+                    WorkerCommand::Task(TaskCommand::Stop),
+                    WorkerCommand::Task(TaskCommand::Cancel)
+                ]
+            ),
+            "{last:?}"
+        );
+    }
+}

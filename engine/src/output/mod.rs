@@ -64,6 +64,9 @@ struct OutEdge<B: Payload> {
     batches: usize,
     controls: usize,
     is_full: bool,
+    /// Something was pushed since the receiver was last woken. Waking it for nothing would make
+    /// two idle workers wake each other for ever.
+    pushed: bool,
     last: EdgeMetrics,
     name: String,
     transport: Transport,
@@ -203,16 +206,16 @@ impl<B: Payload> Output<B> {
             self.waiting, 0,
             "an output is flushed before it is finished"
         );
-        let finished = self.take_senders().map(Sender::finish);
-        let failed = finished.filter_map(|finished| match finished {
-            Err(RejectReason::Failed(failure)) => Some(failure),
-            Ok(()) | Err(RejectReason::Closed | RejectReason::Full) => None,
-        });
+        let mut result = Ok(());
         // Every edge is finished, also behind one that failed.
-        match failed.collect::<Vec<Failure>>().into_iter().next() {
-            Some(failure) => Err(failure.into()),
-            None => Ok(()),
+        for sender in self.take_senders() {
+            if let Err(RejectReason::Failed(failure)) = sender.finish()
+                && result.is_ok()
+            {
+                result = Err(failure.into());
+            }
         }
+        result
     }
 
     /// Cancels every edge.
@@ -326,6 +329,7 @@ impl<B: Payload> OutEdge<B> {
             batches: 0,
             controls: 0,
             is_full: false,
+            pushed: false,
         }
     }
 
@@ -343,7 +347,10 @@ impl<B: Payload> OutEdge<B> {
         let element = if self.outbox.is_empty() {
             sender.set_origin(origin);
             match sender.try_push_quiet(element) {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    self.pushed = true;
+                    return Ok(());
+                }
                 Err(rejected) if rejected.reason == RejectReason::Full => rejected.element,
                 Err(rejected) => {
                     counts.discarded_rows += rows(&rejected.element);
@@ -399,7 +406,7 @@ impl<B: Payload> OutEdge<B> {
             };
             sender.set_origin(origin);
             match sender.try_push_quiet(element) {
-                Ok(()) => {}
+                Ok(()) => self.pushed = true,
                 Err(rejected) if rejected.reason == RejectReason::Full => {
                     sender.blocked(now);
                     self.count(&rejected.element, 1, counts);
@@ -416,7 +423,9 @@ impl<B: Payload> OutEdge<B> {
             if self.outbox.is_empty() {
                 sender.unblocked(now);
             }
-            sender.flush();
+            if std::mem::take(&mut self.pushed) {
+                sender.flush();
+            }
         }
         Ok(())
     }

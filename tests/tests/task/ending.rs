@@ -9,11 +9,11 @@ use ringway::operator::{Emitter, Operator, Progress, StateWriter};
 use ringway::task::{GateTask, SourceTask, Task, TaskError, TaskOutcome, TaskState};
 
 use crate::parts::{
-    Batch, Endless, FailingSink, Log, Recorder, Tail, batch, chain, data, edge, open, pop_all,
-    run_out, settle, single, values,
+    Batch, Endless, FailingSink, Log, Placed, Recorder, Tail, batch, chain, data, edge, open,
+    pop_all, run_out, settle, single, values,
 };
 
-fn recorders(log: &Log) -> Vec<(Box<dyn Operator<Batch, Batch>>, std::ops::Range<usize>)> {
+fn recorders(log: &Log) -> Vec<Placed> {
     let names = ["a", "b"].into_iter();
     names
         .map(|name| (Box::new(Recorder(name, log.clone())) as _, 0..0))

@@ -20,6 +20,9 @@ use ringway_shm::Bell;
 
 pub(crate) type Batch = Rows<i64>;
 
+/// An operator with its side outputs among those of its task.
+pub(crate) type Placed = (Box<dyn Operator<Batch, Batch>>, std::ops::Range<usize>);
+
 pub(crate) fn edge(name: &str, capacity: usize) -> (Sender<Batch>, Receiver<Batch>) {
     let options = EdgeOptions::named(name).capacity(capacity);
     local::open(options, Bell::thread(), Bell::thread())
@@ -87,7 +90,7 @@ pub(crate) enum Tail {
 /// the position that they say.
 pub(crate) fn chain(
     head: &str,
-    operators: Vec<(Box<dyn Operator<Batch, Batch>>, std::ops::Range<usize>)>,
+    operators: Vec<Placed>,
     tail: Tail,
     sides: Vec<Box<dyn SideOutlet>>,
 ) -> Chain<Batch> {
@@ -127,7 +130,7 @@ pub(crate) fn single(
 ) -> (Sender<Batch>, impl Task, Receiver<Batch>) {
     let (sender, input) = edge("in", 1024);
     let (output, receiver) = edge("out", capacity);
-    let operators: Vec<(Box<dyn Operator<Batch, Batch>>, _)> = vec![(Box::new(operator), 0..0)];
+    let operators: Vec<Placed> = vec![(Box::new(operator), 0..0)];
     let chain = chain("op", operators, Tail::Edge(output), Vec::new());
     (
         sender,

@@ -9,12 +9,12 @@ use ringway::edge::Popped;
 use ringway::element::{Barrier, StreamElement, Watermark};
 use ringway::error::OperatorError;
 use ringway::gate::InputGate;
-use ringway::operator::{Operator, Progress, Sink};
+use ringway::operator::{Progress, Sink};
 use ringway::task::{GateTask, Task, TaskOutcome, TaskState};
 
 use crate::parts::{
-    Batch, Log, OneByOne, Recorder, Tail, batch, chain, data, edge, open, pop_all, run_out, settle,
-    single, values,
+    Batch, Log, OneByOne, Placed, Recorder, Tail, batch, chain, data, edge, open, pop_all, run_out,
+    settle, single, values,
 };
 
 #[test]
@@ -40,7 +40,7 @@ fn an_operator_that_is_never_done_at_once_emits_everything_in_order() {
 fn two_operators_that_are_never_done_at_once_may_share_a_chain() {
     let (mut sender, input) = edge("in", 1024);
     let (output, mut receiver) = edge("out", 1);
-    let operators: Vec<(Box<dyn Operator<Batch, Batch>>, _)> = vec![
+    let operators: Vec<Placed> = vec![
         (Box::new(OneByOne::default()), 0..0),
         (Box::new(OneByOne::default()), 0..0),
     ];
@@ -145,8 +145,7 @@ fn a_busy_sink_is_no_work_until_its_writer_has_room() {
         room: room.clone(),
         log: log.clone(),
     };
-    let operators: Vec<(Box<dyn Operator<Batch, Batch>>, _)> =
-        vec![(Box::new(Recorder("op", Log::default())), 0..0)];
+    let operators: Vec<Placed> = vec![(Box::new(Recorder("op", Log::default())), 0..0)];
     let chain = chain("op", operators, Tail::Sink(Box::new(sink)), Vec::new());
     let mut task = open(GateTask::new(InputGate::new(vec![input]), chain));
     for n in 0..3 {

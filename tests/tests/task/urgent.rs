@@ -1,28 +1,22 @@
 //! What a task does at once though its output has no room.
 
-use ringway::edge::{Ending, Popped};
+use ringway::edge::{Ending, Popped, Receiver, Sender};
 use ringway::element::{Barrier, StreamElement};
 use ringway::gate::InputGate;
-use ringway::operator::Operator;
 use ringway::task::{GateTask, SourceTask, Task, TaskCommand, TaskOutcome, TaskState};
 
 use crate::parts::{
-    Batch, Endless, Log, Recorder, Tail, chain, data, edge, open, pop_all, run_out, settle, values,
+    Batch, Endless, Log, Placed, Recorder, Tail, chain, data, edge, open, pop_all, run_out, settle,
+    values,
 };
 
 /// A task that is blocked: its output has room for one batch, and took it.
-fn blocked() -> (
-    Vec<ringway::edge::Sender<Batch>>,
-    GateTask<Batch>,
-    ringway::edge::Receiver<Batch>,
-    Log,
-) {
+fn blocked() -> (Vec<Sender<Batch>>, GateTask<Batch>, Receiver<Batch>, Log) {
     let (mut first, input) = edge("first", 1024);
     let (second, other) = edge("second", 1024);
     let (output, receiver) = edge("out", 1);
     let log = Log::default();
-    let operators: Vec<(Box<dyn Operator<Batch, Batch>>, _)> =
-        vec![(Box::new(Recorder("op", log.clone())), 0..0)];
+    let operators: Vec<Placed> = vec![(Box::new(Recorder("op", log.clone())), 0..0)];
     let chain = chain("op", operators, Tail::Edge(output), Vec::new());
     let mut task = open(GateTask::new(InputGate::new(vec![input, other]), chain));
     for n in 0..200 {
