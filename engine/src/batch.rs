@@ -6,6 +6,10 @@ use arrow::datatypes::DataType;
 
 use crate::element::EventTime;
 
+mod either;
+
+pub use either::Either;
+
 /// The name of column 0 of every columnar batch: int64 milliseconds, nullable.
 pub const EVENT_TIME_COLUMN: &str = "event_time";
 

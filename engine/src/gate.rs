@@ -53,6 +53,8 @@ pub enum GateEvent<B> {
     },
     /// A subtask upstream is winding down.
     Drain(Drain),
+    /// An element was taken that only changed what the gate knows. There may be more: ask again.
+    Absorbed,
     /// Nothing now.
     Empty,
     /// The gate is done in this way: `End` and `Stopped` once every input is, `Cancelled` and
@@ -72,6 +74,7 @@ pub struct InputGate<B: Payload> {
     next: usize,
     burst: usize,
     origin: Monotonic,
+    elements_taken: u64,
 }
 
 #[derive(Debug)]
@@ -105,6 +108,7 @@ impl<B: Payload> InputGate<B> {
             next: 0,
             burst: 0,
             origin: Monotonic::default(),
+            elements_taken: 0,
         }
     }
 
@@ -125,23 +129,49 @@ impl<B: Payload> InputGate<B> {
             return GateEvent::Ended(ending.clone());
         }
         self.escalate_overdue(now);
-        for _ in 0..=self.inputs.len() {
-            let input = self.next;
-            match self.poll_input(input, now) {
-                Some(event) => {
-                    self.burst += 1;
-                    if self.burst >= BURST_ELEMENTS_MAX {
-                        self.turn();
-                    }
-                    return event;
-                }
-                None => self.turn(),
+        if let Some(event) = self.events.pop_front() {
+            return event;
+        }
+        for _ in 0..self.inputs.len() {
+            let Some(event) = self.poll_input(self.next, now) else {
+                self.turn();
+                continue;
+            };
+            self.burst += 1;
+            if self.burst >= BURST_ELEMENTS_MAX {
+                self.turn();
             }
-            if let Some(event) = self.events.pop_front() {
-                return event;
+            return event;
+        }
+        GateEvent::Empty
+    }
+
+    /// What a task must hear of while it cannot take elements because its output is full or an
+    /// operator has not finished: barriers that overtake, and what follows from them. Takes
+    /// nothing that waits in order.
+    pub fn poll_urgent(&mut self, now: Monotonic) -> Option<GateEvent<B>> {
+        if self.ended.is_none() && self.events.is_empty() {
+            self.escalate_overdue(now);
+            for input in 0..self.inputs.len() {
+                if !self.events.is_empty() {
+                    break;
+                }
+                self.take_priority(input, now);
             }
         }
-        self.events.pop_front().unwrap_or(GateEvent::Empty)
+        let is_urgent = matches!(
+            self.events.front()?,
+            GateEvent::Barrier {
+                unaligned_first: true,
+                ..
+            } | GateEvent::BarrierLost { .. }
+                | GateEvent::RecordingsClosed { .. }
+        );
+        if is_urgent {
+            self.events.pop_front()
+        } else {
+            None
+        }
     }
 
     /// Gives up checkpoint `id`: the inputs that wait for it are released.
@@ -159,9 +189,12 @@ impl<B: Payload> InputGate<B> {
     /// Adds an edge. Its barriers count from the next checkpoint on.
     ///
     /// # Errors
-    /// While a checkpoint is pending, or when the gate is full: add it later. The receiver
-    /// comes back.
+    /// While a checkpoint is pending: add it later. When the gate is full or its stream is over:
+    /// it has to go elsewhere. The receiver comes back.
     pub fn add_input(&mut self, receiver: Receiver<B>) -> Result<usize, Box<Receiver<B>>> {
+        if self.ended.is_some() {
+            return Err(Box::new(receiver));
+        }
         let Ok(index) = self.alignment.add_input() else {
             return Err(Box::new(receiver));
         };
@@ -184,6 +217,19 @@ impl<B: Payload> InputGate<B> {
         self.origin
     }
 
+    /// Elements taken off the edges so far, data and control.
+    pub fn elements_taken(&self) -> u64 {
+        self.elements_taken
+    }
+
+    /// When a barrier that waits turns unaligned, unless it goes on before: poll then, also if
+    /// nothing has arrived.
+    pub fn escalates_at(&self) -> Option<Monotonic> {
+        let after = self.escalate_after?;
+        let first = self.alignment.waiting().map(|(_, at)| at).min()?;
+        self.alignment.blocked().then(|| first.after(after))
+    }
+
     /// The edges that are still open.
     pub fn receivers(&self) -> impl Iterator<Item = &Receiver<B>> {
         self.inputs
@@ -198,10 +244,19 @@ impl<B: Payload> InputGate<B> {
 
     /// Closes every edge that is still open, in order: the senders learn that no more is wanted.
     pub fn close(&mut self) {
+        self.take_receivers().for_each(Receiver::close);
+    }
+
+    /// Fails every edge that is still open: the senders learn that this subtask cannot go on.
+    pub fn fail(&mut self, reason: &str) {
+        self.take_receivers()
+            .for_each(|receiver| receiver.fail(reason));
+    }
+
+    fn take_receivers(&mut self) -> impl Iterator<Item = Receiver<B>> {
         self.inputs
             .iter_mut()
             .filter_map(|input| input.receiver.take())
-            .for_each(Receiver::close);
     }
 
     fn turn(&mut self) {
@@ -209,18 +264,12 @@ impl<B: Payload> InputGate<B> {
         self.next = (self.next + 1) % self.inputs.len();
     }
 
+    /// One element of an input; `None` where there is none or it waits.
     fn poll_input(&mut self, index: usize, now: Monotonic) -> Option<GateEvent<B>> {
-        let receiver = self.inputs[index].receiver.as_mut()?;
-        if receiver.has_priority()
-            && let Some((barrier, _)) = receiver.poll_priority()
-        {
-            // It overtook elements of this input, so the others must not make it wait.
-            let escalated = self.alignment.escalate(barrier.id);
-            self.act(escalated);
-            let facts = self.alignment.on_barrier(index, barrier, now);
-            self.act(facts);
-            return self.events.pop_front();
+        if self.take_priority(index, now) {
+            return Some(self.next_event());
         }
+        let receiver = self.inputs[index].receiver.as_mut()?;
         if self.alignment.is_paused(index) {
             return None;
         }
@@ -228,30 +277,46 @@ impl<B: Payload> InputGate<B> {
             Popped::Empty => None,
             Popped::Element(element) => {
                 self.origin = receiver.origin();
-                self.take(index, element, now)
+                self.elements_taken += 1;
+                Some(self.take(index, element, now))
             }
             Popped::Ended(ending) => {
                 self.input_ended(index, ending);
-                self.events.pop_front()
+                Some(self.next_event())
             }
         }
     }
 
-    /// What an element means for the task; `None` where it only changed the gate's state.
-    fn take(
-        &mut self,
-        index: usize,
-        element: StreamElement<B>,
-        now: Monotonic,
-    ) -> Option<GateEvent<B>> {
+    /// Takes the barrier that overtook on an input, if there is one.
+    fn take_priority(&mut self, index: usize, now: Monotonic) -> bool {
+        let Some(receiver) = self.inputs[index].receiver.as_mut() else {
+            return false;
+        };
+        if !receiver.has_priority() {
+            return false;
+        }
+        let Some((barrier, _)) = receiver.poll_priority() else {
+            return false;
+        };
+        self.elements_taken += 1;
+        // It overtook elements of this input, so the others must not make it wait.
+        let escalated = self.alignment.escalate(barrier.id);
+        self.act(escalated);
+        let facts = self.alignment.on_barrier(index, barrier, now);
+        self.act(facts);
+        true
+    }
+
+    /// What an element means for the task.
+    fn take(&mut self, index: usize, element: StreamElement<B>, now: Monotonic) -> GateEvent<B> {
         match element {
             StreamElement::Data(batch) => {
-                return Some(GateEvent::Data {
+                return GateEvent::Data {
                     input: index,
                     batch,
-                });
+                };
             }
-            StreamElement::Drain(drain) => return Some(GateEvent::Drain(drain)),
+            StreamElement::Drain(drain) => return GateEvent::Drain(drain),
             StreamElement::Watermark(watermark) => {
                 let merged = self.watermarks.on_watermark(index, watermark);
                 self.events.extend(merged.map(GateEvent::Watermark));
@@ -261,7 +326,12 @@ impl<B: Payload> InputGate<B> {
                 self.act(facts);
             }
         }
-        self.events.pop_front()
+        self.next_event()
+    }
+
+    /// The first event, after something was taken.
+    fn next_event(&mut self) -> GateEvent<B> {
+        self.events.pop_front().unwrap_or(GateEvent::Absorbed)
     }
 
     /// An input that ended or was stopped in order counts as arrived. One that was stopped

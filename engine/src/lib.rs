@@ -9,6 +9,9 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
 #![forbid(unsafe_code)]
 
+// What `#[derive(Columnar)]` writes names this crate, within it too.
+extern crate self as ringway;
+
 pub mod align;
 pub mod batch;
 pub mod batcher;
@@ -30,6 +33,7 @@ pub mod partition;
 pub mod placement;
 pub mod task;
 pub mod watermark;
+pub mod wire;
 pub mod worker;
 
 /// Compiles the example of the README.

@@ -61,6 +61,29 @@ pub const SPIN_BEFORE_PARK: Duration = Duration::from_micros(50);
 /// The longest time that a worker parks, so that timers and lost wakes are bounded.
 pub const PARK_TIME_MAX: Duration = Duration::from_millis(100);
 
+/// Types within types of a schema that comes from outside: every walk over it is a recursion,
+/// and must not use up a stack.
+pub const NESTING_MAX: usize = 64;
+
+/// Fields of a schema that comes from outside, at any depth: the widest tables that people
+/// have are a tenth of this.
+pub const IPC_FIELDS_MAX: usize = 65_536;
+
+/// Bytes of the metadata of an Arrow IPC message: room for a schema of as many fields as are
+/// allowed, each with a long name. It also bounds the buffers of a batch (16 bytes each).
+pub const IPC_METADATA_BYTES_MAX: usize = 16 << 20;
+
+/// Bytes of the body of an Arrow IPC message, and what the buffers of a compressed one expand
+/// to together: as much as an edge may hold.
+pub const IPC_BODY_BYTES_MAX: usize = EDGE_BYTES_MAX;
+
+/// Bytes of all dictionaries of an Arrow IPC stream, which stay in memory to its end.
+pub const IPC_DICTIONARY_BYTES_MAX: usize = IPC_BODY_BYTES_MAX;
+
+/// Values of a nested column of one batch: what offsets of 32 bits can reach. Types without
+/// buffers (null, structures of nothing) have no other bound.
+pub const IPC_ITEMS_MAX: usize = i32::MAX as usize;
+
 const _: () = assert!(
     OUTBOX_BYTES_MAX <= EDGE_BYTES_MAX,
     "one step's output fits an edge"
@@ -73,3 +96,12 @@ const _: () = assert!(
 const _: () = assert!(EDGE_BYTES_MIN <= EDGE_BYTES_MAX);
 const _: () = assert!(BATCH_ROWS <= BATCH_ROWS_MAX);
 const _: () = assert!(PARALLELISM_MAX <= KEY_GROUPS);
+const _: () = assert!(BATCH_ROWS_MAX <= IPC_ITEMS_MAX);
+const _: () = assert!(
+    IPC_BODY_BYTES_MAX <= EDGE_BYTES_MAX,
+    "a decoded batch fits an edge"
+);
+const _: () = assert!(
+    IPC_FIELDS_MAX * 256 <= IPC_METADATA_BYTES_MAX,
+    "a schema of the most fields fits its message"
+);

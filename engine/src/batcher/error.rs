@@ -28,6 +28,16 @@ pub enum BatchError {
         /// The first such row.
         row: usize,
     },
+    /// Within a nested column, something that may not be null is.
+    #[error("row {row} of column {column} holds a null at `{field}`, where none may be")]
+    NullWithin {
+        /// The position of the column.
+        column: usize,
+        /// The first such row.
+        row: usize,
+        /// The names that lead to the null, joined by dots, the column's own first.
+        field: String,
+    },
     /// The values of one column take more bytes than its offsets can count.
     #[error(
         "the values of one column exceed {bytes_max} bytes at row {row}: \

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `i64`, `i32`, `u32`, `u64`, `String` | `value` |
 //! | `(i64, i64)`, `(String, i64)` | `key`, `value` |
+//! | a struct that derives [`Columnar`] | one for each field, under its name |
 //! | any other [`Coded`] type | `value_bytes` |
 //!
 //! An operator that need not own its rows reads them through a [`View`] instead.
@@ -14,6 +15,7 @@
 mod binary;
 mod builtin;
 mod codec;
+mod columnar;
 mod error;
 mod scalar;
 mod schema;
@@ -34,7 +36,14 @@ use crate::batch::Rows;
 pub use binary::{BinaryBatcher, VALUE_BYTES_COLUMN};
 pub use builtin::{KEY_COLUMN, PairBatcher, VALUE_COLUMN, ValueBatcher};
 pub use codec::{Codec, CodecError, Coded, Plain};
+#[doc(hidden)]
+pub use columnar::derive_support;
+pub use columnar::{
+    Columnar, ColumnarBatcher, ColumnarView, FieldType, KeyType, ListColumn, ListRef, MapColumn,
+    MapRef, OptionColumn, Required,
+};
 pub use error::BatchError;
+pub use ringway_derive::Columnar;
 pub use scalar::Scalar;
 pub use schema::check_schema;
 pub use views::{BytesView, PairView, ValueView, View, Viewed, view};

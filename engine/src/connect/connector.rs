@@ -16,6 +16,11 @@ pub trait SourceConnector: Send + Sync {
     /// The schema of every batch that it emits: column 0 is `event_time`.
     fn schema(&self) -> SchemaRef;
 
+    /// Whether its rows can have an event time; where not, column 0 is null in all of them.
+    fn has_event_time(&self) -> bool {
+        true
+    }
+
     /// How many subtasks have anything to read; none where any number has. Further subtasks
     /// end at once.
     fn parallelism_max(&self) -> Option<usize> {

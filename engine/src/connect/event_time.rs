@@ -76,6 +76,11 @@ impl EventTimeLayout {
         &self.schema
     }
 
+    /// Whether a column of the file holds the event time.
+    pub fn has_event_time(&self) -> bool {
+        self.column.is_some()
+    }
+
     /// A batch of the file as a batch of the stream.
     ///
     /// # Errors

@@ -94,6 +94,10 @@ impl SourceConnector for ParquetSource {
         self.format.layout.schema().clone()
     }
 
+    fn has_event_time(&self) -> bool {
+        self.format.layout.has_event_time()
+    }
+
     fn parallelism_max(&self) -> Option<usize> {
         Some(self.splits.len())
     }

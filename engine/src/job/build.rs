@@ -159,7 +159,7 @@ impl TaskBuilder<'_> {
         let subtasks: Vec<Subtask> = (0..self.chain.nodes.len())
             .map(|p| self.subtask_at(p))
             .collect();
-        let side_bases = self.side_bases();
+        let side_ranges = self.side_ranges();
         let sides = self.side_outlets();
         let mut stage = self.tail();
         for position in (0..self.chain.nodes.len()).rev() {
@@ -171,7 +171,7 @@ impl TaskBuilder<'_> {
             let place = StagePlace {
                 subtask,
                 position,
-                side_base: side_bases[position],
+                sides: side_ranges[position].clone(),
             };
             let made = node.factory.stage(place, stage.take());
             stage = Some(made.map_err(|error| not_made(&subtasks[position], &error))?);
@@ -201,16 +201,16 @@ impl TaskBuilder<'_> {
         }
     }
 
-    /// The number of the first side output of each node among those of the task.
-    fn side_bases(&self) -> Vec<usize> {
+    /// The side outputs of each node among those of the task.
+    fn side_ranges(&self) -> Vec<std::ops::Range<usize>> {
         let sides = |node: &NodeId| self.plan.graph[*node].factory.sides().len();
         let mut base = 0;
-        let bases = self.chain.nodes.iter().map(|node| {
+        let ranges = self.chain.nodes.iter().map(|node| {
             let first = base;
             base += sides(node);
-            first
+            first..base
         });
-        bases.collect()
+        ranges.collect()
     }
 
     fn side_outlets(&mut self) -> Vec<Box<dyn SideOutlet>> {

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::batch::Payload;
-use crate::output::{Broadcast, Forward, InTurn, Partitioner};
+use crate::batch::{Either, Payload};
+use crate::output::{Broadcast, Forward, InTurn, OfLeft, OfRight, Partitioner};
 use crate::partition::Parallelism;
 
 use super::node::NodeFactory;
@@ -121,6 +121,22 @@ impl Exchange {
         Self::of::<B>(ExchangeKind::Custom, make)
     }
 
+    /// The same exchange, of what has become the left input of an operator with two.
+    ///
+    /// # Panics
+    /// When it is of a payload type other than `A`.
+    pub fn of_left<A: Payload, B: Payload>(self) -> Self {
+        self.of_side::<A, Either<A, B>>(|partitioner| Box::new(OfLeft::new(partitioner)))
+    }
+
+    /// The same exchange, of what has become the right input of an operator with two.
+    ///
+    /// # Panics
+    /// When it is of a payload type other than `B`.
+    pub fn of_right<A: Payload, B: Payload>(self) -> Self {
+        self.of_side::<B, Either<A, B>>(|partitioner| Box::new(OfRight::new(partitioner)))
+    }
+
     /// Its kind.
     pub fn kind(&self) -> ExchangeKind {
         self.kind
@@ -129,6 +145,16 @@ impl Exchange {
     /// A `Box<dyn Partitioner<B>>` for one sending subtask.
     pub(super) fn partitioner(&self) -> Erased {
         (self.make)()
+    }
+
+    fn of_side<S: Payload, E: Payload>(
+        self,
+        wrap: fn(Box<dyn Partitioner<S>>) -> Box<dyn Partitioner<E>>,
+    ) -> Self {
+        let (of, to) = (self.payload, PayloadType::of::<S>());
+        assert_eq!(of, to, "the exchange is of another type");
+        let kind = self.kind;
+        Self::of::<E>(kind, move || wrap(self.partitioner().take()))
     }
 
     fn of<B: Payload>(

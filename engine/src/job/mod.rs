@@ -1,6 +1,7 @@
 //! Jobs: what to run (the graph), where (the plan), and running it.
 
 mod build;
+mod connected_stream;
 pub mod file;
 pub mod graph;
 mod keyed_stream;
@@ -11,8 +12,9 @@ pub mod run;
 pub mod stream;
 
 pub use build::BuildError;
+pub use connected_stream::{ConnectedStreams, KeyedConnectedStreams};
 pub use graph::{Exchange, ExchangeKind, Graph, NodeId, Port};
 pub use keyed_stream::{KeyedStream, WindowStream, WindowedStream};
 pub use plan::{Plan, PlanError, PlanOptions};
-pub use run::{JobError, JobHandle, JobOutcome, JobReport, RunOptions, start};
+pub use run::{CommandRefused, JobError, JobHandle, JobOutcome, JobReport, RunOptions, start};
 pub use stream::{BatchStream, DataStream, Job, RunError, Stream};

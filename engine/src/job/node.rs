@@ -51,8 +51,8 @@ pub struct StagePlace {
     pub subtask: Subtask,
     /// Its position in the chain, from 0.
     pub position: usize,
-    /// The number of its first side output among those of the task.
-    pub side_base: usize,
+    /// Its side outputs among those of the task.
+    pub sides: std::ops::Range<usize>,
 }
 
 /// A source node: `make` builds the source of a subtask.
@@ -66,6 +66,7 @@ pub struct SourceNode<B, F> {
 pub struct OperatorNode<In, Out, F> {
     make: F,
     sides: Vec<PayloadType>,
+    parallelism_max: Option<u32>,
     payload: std::marker::PhantomData<fn(In) -> Out>,
 }
 
@@ -101,8 +102,16 @@ where
         Self {
             make,
             sides,
+            parallelism_max: None,
             payload: std::marker::PhantomData,
         }
+    }
+
+    /// The same node that can have `parallelism_max` subtasks at most, or any number: for what
+    /// goes subtask to subtask with a node that is so bounded.
+    pub fn with_parallelism_max(mut self, parallelism_max: Option<u32>) -> Self {
+        self.parallelism_max = parallelism_max;
+        self
     }
 }
 
@@ -174,6 +183,10 @@ where
         &self.sides
     }
 
+    fn parallelism_max(&self) -> Option<u32> {
+        self.parallelism_max
+    }
+
     fn stage(&self, place: StagePlace, next: Option<Erased>) -> Result<Erased, OperatorError> {
         let operator = (self.make)(&place.subtask)?;
         // Invariant: the builder makes an output for every last node that has one.
@@ -183,9 +196,9 @@ where
         let StagePlace {
             subtask,
             position,
-            side_base,
+            sides,
         } = place;
-        let stage = OperatorStage::new(operator, subtask, position, side_base, next);
+        let stage = OperatorStage::new(operator, subtask, position, sides, next);
         Ok(Erased::new(Box::new(stage) as Box<dyn Stage<In>>))
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringway_shm::{Bell, Consumer, PopError, Producer, ring};
+use ringway_shm::{Bell, Consumer, PopError, Producer, PushError, ring};
 
 use crate::clock::{Clock, Monotonic};
 use crate::placement::CpuId;
@@ -18,8 +18,15 @@ use super::plan::Plan;
 /// Time that tasks have to stop once the job is cancelled or has failed.
 const STOP_TIME_MAX: Duration = Duration::from_secs(5);
 
+/// The longest time without a look at the workers, though none of them rings.
+const WATCH_TIME_MAX: Duration = Duration::from_millis(100);
+
 /// Commands and events that may be under way between a worker and the job.
 const CONTROL_RING_ELEMENTS: usize = 256;
+
+/// Room that is kept for the commands that start, end, stop and cancel a job. Each is sent
+/// once, so none of them is ever lost.
+const CONTROL_RING_RESERVED: usize = 4;
 
 /// How a plan is run.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +50,8 @@ pub struct JobHandle {
     live: Vec<Vec<TaskReport>>,
     stopping: Option<Monotonic>,
     cancelled: bool,
+    sources_ended: bool,
+    sources_stopped: bool,
     ended_at: Option<Monotonic>,
 }
 
@@ -90,20 +99,40 @@ pub enum JobError {
     /// theirs does not return. Their threads are left behind.
     #[error("{} did not stop within {} s", names.join(", "), STOP_TIME_MAX.as_secs())]
     Stuck {
-        /// The tasks, as far as they reported.
+        /// The tasks.
         names: Vec<String>,
     },
+    /// A worker's thread is gone. That is a defect of the runtime, not of an operator.
+    #[error("worker {worker} is gone, and with it {}", names.join(", "))]
+    WorkerLost {
+        /// The worker.
+        worker: usize,
+        /// The tasks that were not over.
+        names: Vec<String>,
+    },
+}
+
+/// A command that no worker was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("worker {worker} does not take its commands: an operator on it does not return")]
+pub struct CommandRefused {
+    /// The worker.
+    pub worker: usize,
 }
 
 struct WorkerLink {
     commands: Producer<WorkerCommand>,
     events: Consumer<WorkerEvent>,
     thread: Option<HostedWorker>,
-    tasks: usize,
-    finished: usize,
+    opened: bool,
+    /// The names of the tasks that are not over.
+    running: Vec<String>,
+    /// Its thread is gone, and with it the tasks that are not over.
+    lost: bool,
 }
 
-/// Starts a plan.
+/// Starts a plan: makes its parts, opens them all, and lets them run. When one cannot be
+/// opened, nothing runs, and the job's report says so.
 ///
 /// # Errors
 /// When its parts cannot be made or a thread cannot be started; nothing has run then.
@@ -112,17 +141,7 @@ pub fn start(plan: &Plan, options: &RunOptions) -> Result<JobHandle, JobError> {
     let built = build(plan, &host)?;
     let clock = Clock::start();
     let bell = Bell::thread();
-    let mut job = JobHandle {
-        workers: Vec::new(),
-        live: built.workers.iter().map(|_| Vec::new()).collect(),
-        host: host.in_use().clone(),
-        bell,
-        clock,
-        finished: Vec::new(),
-        stopping: None,
-        cancelled: false,
-        ended_at: None,
-    };
+    let mut job = JobHandle::new(host.in_use().clone(), bell, clock);
     for (index, (bell, tasks)) in built.workers.into_iter().enumerate() {
         let thread = WorkerThread {
             name: format!("ringway-{index}"),
@@ -131,8 +150,9 @@ pub fn start(plan: &Plan, options: &RunOptions) -> Result<JobHandle, JobError> {
         };
         // A worker that cannot be started leaves the others to be cancelled with the handle.
         let worker = start_worker(&host, thread, tasks, bell, &job)?;
-        job.workers.push(worker);
+        job.add_worker(worker);
     }
+    job.begin();
     Ok(job)
 }
 
@@ -145,7 +165,8 @@ fn start_worker(
 ) -> Result<WorkerLink, HostError> {
     let (commands, receive_commands) = ring(CONTROL_RING_ELEMENTS, job.bell.clone(), bell.clone());
     let (send_events, events) = ring(CONTROL_RING_ELEMENTS, bell.clone(), job.bell.clone());
-    let (count, clock) = (tasks.len(), job.clock);
+    let running = tasks.iter().map(|task| task.name().to_owned()).collect();
+    let clock = job.clock;
     let thread = host.spawn(thread, move || {
         Worker::new(tasks, clock, bell, receive_commands, send_events)
     })?;
@@ -153,12 +174,54 @@ fn start_worker(
         commands,
         events,
         thread: Some(thread),
-        tasks: count,
-        finished: 0,
+        opened: false,
+        running,
+        lost: false,
     })
 }
 
 impl JobHandle {
+    fn new(host: HostInUse, bell: Bell, clock: Clock) -> Self {
+        Self {
+            workers: Vec::new(),
+            host,
+            bell,
+            clock,
+            finished: Vec::new(),
+            live: Vec::new(),
+            stopping: None,
+            cancelled: false,
+            sources_ended: false,
+            sources_stopped: false,
+            ended_at: None,
+        }
+    }
+
+    fn add_worker(&mut self, worker: WorkerLink) {
+        self.workers.push(worker);
+        self.live.push(Vec::new());
+    }
+
+    /// Waits until everything is open, and lets it run if all of it is.
+    fn begin(&mut self) {
+        loop {
+            self.bell.arm();
+            self.take_events();
+            if self
+                .workers
+                .iter()
+                .all(|worker| worker.opened || worker.lost)
+            {
+                break;
+            }
+            self.bell.park(Some(WATCH_TIME_MAX));
+        }
+        self.bell.disarm();
+        if self.stopping.is_none() {
+            self.send(&WorkerCommand::Start);
+        }
+    }
+
     /// Waits until the job is over.
     pub fn wait(mut self) -> JobReport {
         loop {
@@ -168,9 +231,12 @@ impl JobHandle {
         }
     }
 
-    /// Watches over the job for at most `timeout`. The report, once the job is over; calling
-    /// again after that is a mistake.
+    /// Watches over the job for at most `timeout`. The report, once the job is over.
+    ///
+    /// # Panics
+    /// When the report was given before.
     pub fn wait_timeout(&mut self, timeout: Duration) -> Option<JobReport> {
+        assert!(self.ended_at.is_none(), "a job has one report");
         let deadline = self.clock.now().after(timeout);
         loop {
             self.bell.arm();
@@ -185,7 +251,7 @@ impl JobHandle {
                 return None;
             }
             self.bell
-                .park(Some(deadline.since(now).min(Duration::from_millis(100))));
+                .park(Some(deadline.since(now).min(WATCH_TIME_MAX)));
         }
     }
 
@@ -198,22 +264,39 @@ impl JobHandle {
     /// Ends the sources: the job goes on to process what they have emitted, and then ends as
     /// if their input had ended there.
     pub fn drain(&mut self) {
-        self.send(&WorkerCommand::Task(TaskCommand::End));
+        if !std::mem::replace(&mut self.sources_ended, true) {
+            self.send(&WorkerCommand::Task(TaskCommand::End));
+        }
     }
 
     /// Stops the sources in order: what they have emitted is processed, but nothing is final.
     pub fn stop(&mut self) {
-        self.send(&WorkerCommand::Task(TaskCommand::Stop));
+        if !std::mem::replace(&mut self.sources_stopped, true) {
+            self.send(&WorkerCommand::Task(TaskCommand::Stop));
+        }
     }
 
     /// Sends a command to every task.
-    pub fn command(&mut self, command: TaskCommand) {
-        self.send(&WorkerCommand::Task(command));
+    ///
+    /// # Errors
+    /// When a worker has not taken those before. No worker got the command then: a barrier
+    /// that only some sources emit would stop the inputs of the others.
+    pub fn command(&mut self, command: TaskCommand) -> Result<(), CommandRefused> {
+        match command {
+            TaskCommand::Cancel => self.cancel(),
+            TaskCommand::End => self.drain(),
+            TaskCommand::Stop => self.stop(),
+            TaskCommand::Trigger(_) | TaskCommand::Abort(_) | TaskCommand::Commit(_) => {
+                return self.send_if_room(&WorkerCommand::Task(command));
+            }
+        }
+        Ok(())
     }
 
-    /// Asks the workers to report; the answers are there after the next wait.
+    /// Asks the workers to report; the answers are there after the next wait. Nothing is asked
+    /// while a worker does not take its commands.
     pub fn request_progress(&mut self) {
-        self.send(&WorkerCommand::Report);
+        let _ = self.send_if_room(&WorkerCommand::Report);
     }
 
     /// What every task last reported.
@@ -227,11 +310,23 @@ impl JobHandle {
         self.clock.now().0
     }
 
+    fn send_if_room(&mut self, command: &WorkerCommand) -> Result<(), CommandRefused> {
+        let mut workers = self.workers.iter();
+        let full = |worker: &WorkerLink| worker.commands.slots() <= CONTROL_RING_RESERVED;
+        if let Some(worker) = workers.position(full) {
+            return Err(CommandRefused { worker });
+        }
+        self.send(command);
+        Ok(())
+    }
+
     fn send(&mut self, command: &WorkerCommand) {
         for worker in &mut self.workers {
-            // A worker that does not take its commands is stuck in an operator: it is found
-            // out by the time limit on stopping.
-            drop(worker.commands.try_push(command.clone()));
+            // A worker that is over takes nothing, and one that runs has room: for these few
+            // commands by the reserve, for the others because the caller looked.
+            if let Err(PushError::Full(command)) = worker.commands.try_push(command.clone()) {
+                debug_assert!(false, "no room for {command:?}");
+            }
         }
     }
 
@@ -246,19 +341,26 @@ impl JobHandle {
         for index in 0..self.workers.len() {
             loop {
                 match self.workers[index].events.try_pop() {
-                    Ok(WorkerEvent::Opened) => {}
+                    Ok(WorkerEvent::Opened) => self.workers[index].opened = true,
                     Ok(WorkerEvent::Report(reports)) => self.live[index] = reports,
                     Ok(WorkerEvent::Finished { outcome, report }) => {
                         self.task_finished(index, *report, outcome);
                     }
-                    Err(PopError::Empty | PopError::Finished | PopError::Abandoned) => break,
+                    Err(PopError::Empty) => break,
+                    Err(PopError::Finished | PopError::Abandoned) => {
+                        self.thread_ended(index);
+                        break;
+                    }
                 }
             }
         }
     }
 
     fn task_finished(&mut self, worker: usize, report: TaskReport, outcome: TaskOutcome) {
-        self.workers[worker].finished += 1;
+        let running = &mut self.workers[worker].running;
+        if let Some(at) = running.iter().position(|name| *name == report.name) {
+            running.swap_remove(at);
+        }
         self.live[worker].retain(|live| live.name != report.name);
         let failed = matches!(outcome, TaskOutcome::Failed(_));
         self.finished.push((report, outcome));
@@ -267,11 +369,20 @@ impl JobHandle {
         }
     }
 
+    /// A worker's thread ends when its tasks are over; before that it is lost.
+    fn thread_ended(&mut self, worker: usize) {
+        let link = &mut self.workers[worker];
+        if !link.running.is_empty() && !link.lost {
+            link.lost = true;
+            self.stop_all();
+        }
+    }
+
     fn is_over(&self, now: Monotonic) -> bool {
         let done = self
             .workers
             .iter()
-            .all(|worker| worker.finished == worker.tasks);
+            .all(|worker| worker.running.is_empty() || worker.lost);
         done || self
             .stopping
             .is_some_and(|since| now.since(since) > STOP_TIME_MAX)
@@ -280,10 +391,10 @@ impl JobHandle {
     fn report(&mut self, now: Monotonic) -> JobReport {
         self.ended_at = Some(now);
         for worker in &mut self.workers {
-            if worker.finished == worker.tasks
+            if (worker.running.is_empty() || worker.lost)
                 && let Some(thread) = worker.thread.take()
             {
-                // The tasks are behind walls, so the thread itself has nothing to panic about.
+                // A panic has no more to say: what it took with it is known.
                 drop(thread.join());
             }
         }
@@ -302,38 +413,44 @@ impl JobHandle {
     /// The cause of a failure is the task that failed by itself, not those that lost a peer.
     fn outcome(&mut self) -> JobOutcome {
         let mut failures = Vec::new();
-        let mut stopped = false;
+        let (mut stopped, mut cancelled) = (false, false);
         for (_, outcome) in &mut self.finished {
             match std::mem::replace(outcome, TaskOutcome::Cancelled) {
                 TaskOutcome::Failed(error) => failures.push(error),
                 TaskOutcome::Stopped => stopped = true,
-                TaskOutcome::Ended | TaskOutcome::Cancelled => {}
+                TaskOutcome::Cancelled => cancelled = true,
+                TaskOutcome::Ended => {}
             }
         }
         if let Some(cause) = failures.iter().position(TaskError::is_cause) {
             return JobOutcome::Failed(JobError::Task(failures.swap_remove(cause)));
         }
-        if self
-            .workers
-            .iter()
-            .any(|worker| worker.finished < worker.tasks)
-        {
-            let names = self
-                .live
-                .iter()
-                .flatten()
-                .map(|report| report.name.clone())
-                .collect();
-            return JobOutcome::Failed(JobError::Stuck { names });
+        if let Some(error) = self.unfinished() {
+            return JobOutcome::Failed(error);
         }
         if self.cancelled {
             return JobOutcome::Cancelled;
         }
         match failures.into_iter().next() {
             Some(error) => JobOutcome::Failed(JobError::Task(error)),
+            None if cancelled => JobOutcome::Cancelled,
             None if stopped => JobOutcome::Stopped,
             None => JobOutcome::Ended,
         }
+    }
+
+    /// What is wrong if not all tasks are over.
+    fn unfinished(&self) -> Option<JobError> {
+        if let Some(worker) = self.workers.iter().position(|worker| worker.lost) {
+            let names = self.workers[worker].running.clone();
+            return Some(JobError::WorkerLost { worker, names });
+        }
+        let names: Vec<String> = self
+            .workers
+            .iter()
+            .flat_map(|worker| worker.running.iter().cloned())
+            .collect();
+        (!names.is_empty()).then_some(JobError::Stuck { names })
     }
 }
 

@@ -32,23 +32,23 @@ use crate::output::ByKeyHash;
 use crate::partition::{Key, Parallelism};
 use crate::watermark::WatermarkStrategy;
 
-use super::KeyedStream;
 use super::graph::{Exchange, Graph, NodeId, Port};
 use super::node::{OperatorNode, SinkNode, SourceNode};
 use super::payload::PayloadType;
 use super::plan::{Plan, PlanError, PlanOptions};
 use super::run::{JobError, JobReport, RunOptions, start};
+use super::{ConnectedStreams, KeyedStream};
 
 /// A job that is being said.
 #[derive(Clone)]
 pub struct Job {
-    graph: Rc<RefCell<Graph>>,
+    pub(super) graph: Rc<RefCell<Graph>>,
 }
 
 /// A stream of batches of type `B`. A clone is the same stream: use it twice to fork it.
 pub struct Stream<B: Payload> {
-    job: Job,
-    ends: Vec<End>,
+    pub(super) job: Job,
+    pub(super) ends: Vec<End>,
     payload: PhantomData<fn() -> B>,
 }
 
@@ -60,10 +60,10 @@ pub type BatchStream = Stream<RecordBatch>;
 
 /// Where a stream comes from, and how it is spread over the subtasks of its next operator.
 #[derive(Clone)]
-struct End {
-    node: NodeId,
-    port: Port,
-    exchange: Exchange,
+pub(super) struct End {
+    pub(super) node: NodeId,
+    pub(super) port: Port,
+    pub(super) exchange: Exchange,
 }
 
 /// Why a job did not run to its end.
@@ -139,7 +139,7 @@ impl Job {
         Ok(start(&plan, run)?.wait())
     }
 
-    fn stream<B: Payload>(&self, node: NodeId, port: Port) -> Stream<B> {
+    pub(super) fn stream<B: Payload>(&self, node: NodeId, port: Port) -> Stream<B> {
         let ends = vec![End {
             node,
             port,
@@ -201,6 +201,23 @@ impl<B: Payload> Stream<B> {
         self
     }
 
+    /// This stream and `right` as the two inputs of one operator. How each is spread over the
+    /// subtasks of that is said of each before, or by a key of both after.
+    ///
+    /// # Panics
+    /// When the streams are of different jobs.
+    pub fn connect<R: Payload>(self, right: Stream<R>) -> ConnectedStreams<B, R> {
+        ConnectedStreams::new(self, right)
+    }
+
+    /// As [`Stream::connect`], with every batch of `control` going to every subtask.
+    ///
+    /// # Panics
+    /// When the streams are of different jobs.
+    pub fn connect_broadcast<C: Payload>(self, control: Stream<C>) -> ConnectedStreams<B, C> {
+        self.connect(control.broadcast())
+    }
+
     /// Adds an operator: `make` makes one for each subtask.
     pub fn process<Out, Op>(
         self,
@@ -251,7 +268,7 @@ impl<B: Payload> Stream<B> {
                 move |subtask: &Subtask| Ok(Box::new(make(subtask)?) as Box<dyn Sink<B>>),
             );
         let node = self.job.graph.borrow_mut().add(name, node);
-        self.connect(node);
+        self.connect_to(node);
     }
 
     fn operator<Out: Payload, Op: Operator<B, Out> + 'static>(
@@ -264,11 +281,11 @@ impl<B: Payload> Stream<B> {
             Ok(Box::new(make(subtask)?) as Box<dyn Operator<B, Out>>)
         });
         let node = self.job.graph.borrow_mut().add(name, node);
-        self.connect(node);
+        self.connect_to(node);
         node
     }
 
-    fn connect(&self, to: NodeId) {
+    fn connect_to(&self, to: NodeId) {
         let mut graph = self.job.graph.borrow_mut();
         for end in &self.ends {
             graph.connect(end.node, end.port, to, end.exchange.clone());

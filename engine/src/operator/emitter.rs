@@ -3,10 +3,10 @@
 
 use crate::batch::Payload;
 use crate::clock::{Clock, Monotonic, ProcessingTime};
-use crate::element::Watermark;
+use crate::element::{Barrier, Watermark};
 use crate::error::OperatorError;
 
-use super::{SideOutputs, SideTag};
+use super::{SideOutputs, SideTag, Subtask};
 
 /// Takes what one operator emits: the next operator of the chain, or the chain's output.
 pub trait Collector<B: Payload> {
@@ -35,6 +35,7 @@ pub struct StepScope {
     /// The operator of the chain that is running, so that a panic can be laid at its door.
     pub running: usize,
     error: Option<(usize, OperatorError)>,
+    checkpoints_lost: u64,
 }
 
 impl StepScope {
@@ -47,6 +48,7 @@ impl StepScope {
             sides: SideOutputs::default(),
             running: 0,
             error: None,
+            checkpoints_lost: 0,
         }
     }
 
@@ -59,6 +61,17 @@ impl StepScope {
     /// Whether an operator has failed in this step.
     pub fn has_failed(&self) -> bool {
         self.error.is_some()
+    }
+
+    /// An operator could not write its state for a checkpoint: that one is lost, the job goes on.
+    pub fn lose_checkpoint(&mut self, of: &Subtask, barrier: Barrier, error: &OperatorError) {
+        self.checkpoints_lost += 1;
+        tracing::warn!(operator = %of, checkpoint = barrier.id, %error, "checkpoint lost");
+    }
+
+    /// Checkpoints that an operator could not write its state for.
+    pub fn checkpoints_lost(&self) -> u64 {
+        self.checkpoints_lost
     }
 
     /// The position of the operator that failed and why, once.

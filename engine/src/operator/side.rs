@@ -4,10 +4,11 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use crate::batch::Payload;
 use crate::element::{Barrier, Drain, StreamElement, Watermark};
-use crate::limits::OUTBOX_BYTES_MAX;
+use crate::limits::{OUTBOX_BATCHES_MAX, OUTBOX_BYTES_MAX};
 
 /// Names one side output of an operator, with its payload type.
 pub struct SideTag<S> {
@@ -80,28 +81,20 @@ impl SideOutputs {
         }
     }
 
-    /// Puts a watermark into every side output.
-    pub fn watermark(&mut self, watermark: Watermark) {
-        self.queues
-            .iter_mut()
-            .flatten()
+    /// Puts a watermark into these side outputs: those of one operator, which share its time.
+    pub fn watermark(&mut self, of: Range<usize>, watermark: Watermark) {
+        self.connected(of)
             .for_each(|queue| queue.watermark(watermark));
     }
 
-    /// Puts a barrier into every side output.
-    pub fn barrier(&mut self, barrier: Barrier) {
-        self.queues
-            .iter_mut()
-            .flatten()
-            .for_each(|queue| queue.barrier(barrier));
+    /// Puts a barrier into these side outputs.
+    pub fn barrier(&mut self, of: Range<usize>, barrier: Barrier) {
+        self.connected(of).for_each(|queue| queue.barrier(barrier));
     }
 
-    /// Puts a drain marker into every side output.
-    pub fn drain(&mut self, drain: Drain) {
-        self.queues
-            .iter_mut()
-            .flatten()
-            .for_each(|queue| queue.drain(drain));
+    /// Puts a drain marker into these side outputs.
+    pub fn drain(&mut self, of: Range<usize>, drain: Drain) {
+        self.connected(of).for_each(|queue| queue.drain(drain));
     }
 
     /// The next element of side output `index`, if it is connected and has one.
@@ -119,17 +112,25 @@ impl SideOutputs {
         Some(element)
     }
 
-    /// Whether an operator should stop emitting.
+    /// Whether an operator should stop emitting. Elements count beside bytes, because rows may
+    /// have none.
     pub fn is_full(&self) -> bool {
-        self.queues
-            .iter()
-            .flatten()
-            .any(|queue| queue.bytes() >= OUTBOX_BYTES_MAX)
+        self.queues.iter().flatten().any(|queue| queue.is_full())
+    }
+
+    /// Whether nothing waits in side output `index`.
+    pub fn is_empty(&self, index: usize) -> bool {
+        let queue = self.queues.get(index).and_then(Option::as_ref);
+        queue.is_none_or(|queue| queue.is_empty())
     }
 
     /// Rows given to side outputs that nothing consumes.
     pub fn discarded_rows(&self) -> u64 {
         self.discarded_rows
+    }
+
+    fn connected(&mut self, of: Range<usize>) -> impl Iterator<Item = &mut Box<dyn ErasedQueue>> {
+        self.queues[of].iter_mut().flatten()
     }
 }
 
@@ -160,13 +161,21 @@ trait ErasedQueue: Send {
     fn watermark(&mut self, watermark: Watermark);
     fn barrier(&mut self, barrier: Barrier);
     fn drain(&mut self, drain: Drain);
-    fn bytes(&self) -> usize;
+    fn is_full(&self) -> bool;
+    fn is_empty(&self) -> bool;
     fn as_any_mut(&mut self) -> &mut dyn Any;
 }
 
 impl<S: Payload> ErasedQueue for SideQueue<S> {
     fn watermark(&mut self, watermark: Watermark) {
-        self.elements.push_back(StreamElement::Watermark(watermark));
+        // The later of two adjacent watermarks says it all.
+        if let Some(StreamElement::Watermark(last)) = self.elements.back_mut()
+            && last.idle == watermark.idle
+        {
+            *last = watermark;
+        } else {
+            self.elements.push_back(StreamElement::Watermark(watermark));
+        }
     }
 
     fn barrier(&mut self, barrier: Barrier) {
@@ -177,8 +186,12 @@ impl<S: Payload> ErasedQueue for SideQueue<S> {
         self.elements.push_back(StreamElement::Drain(drain));
     }
 
-    fn bytes(&self) -> usize {
-        self.bytes
+    fn is_full(&self) -> bool {
+        self.bytes >= OUTBOX_BYTES_MAX || self.elements.len() >= OUTBOX_BATCHES_MAX
+    }
+
+    fn is_empty(&self) -> bool {
+        self.elements.is_empty()
     }
 
     fn as_any_mut(&mut self) -> &mut dyn Any {

@@ -69,4 +69,44 @@ pub enum SpecError {
         /// The slide, in milliseconds.
         slide_ms: i64,
     },
+    /// No time is within the bounds of an interval join.
+    #[error("no time is from {lower_ms} ms to {upper_ms} ms later: swap the bounds")]
+    JoinBounds {
+        /// The lower bound, in milliseconds.
+        lower_ms: i64,
+        /// The upper bound, in milliseconds.
+        upper_ms: i64,
+    },
+    /// A join needs as many key columns on one side as on the other, and one at least.
+    #[error(
+        "a join by {left} key columns of the left side and {right} of the right: \
+         name as many, at least one"
+    )]
+    JoinKeys {
+        /// Key columns of the left side.
+        left: usize,
+        /// Key columns of the right side.
+        right: usize,
+    },
+    /// A key column has another type on the one side than on the other.
+    #[error(
+        "the join key of column {left_column} ({left}) and column {right_column} ({right}) \
+         has two types: cast one"
+    )]
+    JoinKeyTypes {
+        /// The column of the left side.
+        left_column: usize,
+        /// Its type.
+        left: DataType,
+        /// The column of the right side.
+        right_column: usize,
+        /// Its type.
+        right: DataType,
+    },
+    /// Rows cannot be sent to the subtask of their key.
+    #[error("the key cannot be: {message}")]
+    Key {
+        /// Why.
+        message: String,
+    },
 }

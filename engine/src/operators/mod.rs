@@ -13,9 +13,11 @@ mod aggregate;
 mod boundary;
 pub mod columnar;
 mod error;
+pub mod join;
 mod numbers;
 pub mod rows;
 mod schema;
+mod sides;
 pub mod state;
 mod watermarks;
 pub mod window;
@@ -24,6 +26,7 @@ pub use aggregate::{AggregateKind, AggregateSpec};
 pub use boundary::{ColumnsToRows, RowsToColumns};
 pub use error::SpecError;
 pub use numbers::{Ordered, Summand};
+pub use sides::{ToLeft, ToRight};
 
 #[cfg(test)]
 pub(crate) mod testing;

@@ -6,8 +6,10 @@
 //! anything.
 
 mod partitioners;
+mod sides;
 
 pub use partitioners::{Broadcast, ByKeyColumns, ByKeyHash, Forward, InTurn};
+pub use sides::{OfLeft, OfRight};
 
 use std::collections::VecDeque;
 

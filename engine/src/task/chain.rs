@@ -23,6 +23,10 @@ pub struct Chain<B: Payload> {
     step: StepScope,
     phase: Phase,
     last_stops: bool,
+    /// A timer fired in this step.
+    fired: bool,
+    /// The last step left something that waits for room.
+    blocked: bool,
 }
 
 /// How far a chain is from its end.
@@ -59,6 +63,8 @@ impl<B: Payload> Chain<B> {
             step,
             phase: Phase::Running,
             last_stops: false,
+            fired: false,
+            blocked: false,
         }
     }
 
@@ -91,7 +97,11 @@ impl<B: Payload> Chain<B> {
     /// Reads the time for a new step.
     pub fn begin_step(&mut self) {
         self.step.processing_time = self.step.clock.processing_time(self.step.clock.now());
-        self.stage.fire_timers(&mut self.step);
+    }
+
+    /// The clock of the job.
+    pub fn clock(&self) -> Clock {
+        self.step.clock
     }
 
     /// The scope of the step, for the head.
@@ -113,6 +123,7 @@ impl<B: Payload> Chain<B> {
 
     /// Passes a barrier ahead of everything unfinished.
     pub fn overtake(&mut self, barrier: Barrier) {
+        self.last_stops = false;
         self.stage.overtake(barrier, &mut self.step);
     }
 
@@ -147,14 +158,16 @@ impl<B: Payload> Chain<B> {
         self.stage.is_full() || self.step.sides.is_full() || self.step.has_failed()
     }
 
-    /// Goes on with what earlier steps left. `None`: the head may feed the chain. Otherwise
-    /// the step is over with this.
+    /// Goes on with what earlier steps left, and fires the timers that are due once nothing is
+    /// left. `None`: the head may feed the chain. Otherwise the step is over with this.
     pub fn catch_up(&mut self) -> Option<Step> {
         if let Some(step) = self.settle(0) {
             return Some(step);
         }
         let progress = self.stage.resume(&mut self.step);
         if progress == Progress::Done && !self.step.has_failed() && self.is_running() {
+            self.fired = self.stage.fire_timers(&mut self.step);
+            self.last_stops &= !self.fired;
             return None;
         }
         let waits = self.stage.is_waiting();
@@ -163,10 +176,13 @@ impl<B: Payload> Chain<B> {
         }
         match (progress, self.phase) {
             (Progress::Done, Phase::Ending { stopped }) => Some(self.finish(stopped)),
-            _ if waits => Some(Step {
-                work: 0,
-                state: TaskState::Blocked,
-            }),
+            _ if waits => {
+                self.blocked = true;
+                Some(Step {
+                    work: 0,
+                    state: TaskState::Blocked,
+                })
+            }
             _ => Some(Step {
                 work: 1,
                 state: TaskState::Running,
@@ -176,6 +192,7 @@ impl<B: Payload> Chain<B> {
 
     /// Ends a step that did `work`: moves what was produced to the edges.
     pub fn end_step(&mut self, work: usize) -> Step {
+        let work = work + usize::from(std::mem::take(&mut self.fired));
         self.settle(work).unwrap_or(Step {
             work,
             state: TaskState::Running,
@@ -210,9 +227,12 @@ impl<B: Payload> Chain<B> {
         }
     }
 
-    /// When the task is to be stepped again though nothing has arrived.
+    /// When the task is to be stepped again though nothing has arrived. No timer fires while the
+    /// task is blocked, nor once the stream has ended or was stopped: its last element has been
+    /// emitted.
     pub fn next_timer(&self) -> Option<ProcessingTime> {
-        self.stage.next_timer()
+        let can_fire = self.is_running() && !self.blocked;
+        self.stage.next_timer().filter(|_| can_fire)
     }
 
     /// The operator that is running.
@@ -229,6 +249,7 @@ impl<B: Payload> Chain<B> {
     pub fn report(&self, report: &mut TaskReport) {
         report.name.clone_from(&self.name);
         self.stage.report(report);
+        report.checkpoints_lost += self.step.checkpoints_lost();
         report.discarded_rows += self.step.sides.discarded_rows();
         self.sides.iter().for_each(|side| side.report(report));
     }
@@ -247,6 +268,7 @@ impl<B: Payload> Chain<B> {
             let error = self.blame(position, error);
             return Some(self.fail(error));
         }
+        self.blocked = !flushed;
         (!flushed).then_some(Step {
             work,
             state: TaskState::Blocked,

@@ -10,7 +10,7 @@ use crate::gate::{GateEvent, InputGate};
 use crate::limits::{STEP_ELEMENTS_MAX, STEP_TIME_MAX};
 
 use super::chain::Chain;
-use super::{Step, Task, TaskCommand, TaskError, TaskReport};
+use super::{Step, Task, TaskCommand, TaskError, TaskOutcome, TaskReport, TaskState};
 
 /// A task whose head is an input gate.
 pub struct GateTask<B: Payload> {
@@ -18,8 +18,7 @@ pub struct GateTask<B: Payload> {
     chain: Chain<B>,
     cancelled: bool,
     rows_in: u64,
-    elements_in: u64,
-    lost_barriers: Vec<u64>,
+    barriers_lost: u64,
 }
 
 impl<B: Payload> GateTask<B> {
@@ -30,8 +29,7 @@ impl<B: Payload> GateTask<B> {
             chain,
             cancelled: false,
             rows_in: 0,
-            elements_in: 0,
-            lost_barriers: Vec::new(),
+            barriers_lost: 0,
         }
     }
 
@@ -56,7 +54,6 @@ impl<B: Payload> GateTask<B> {
     }
 
     fn take(&mut self, event: GateEvent<B>) {
-        self.elements_in += 1;
         match event {
             GateEvent::Data { batch, .. } => {
                 self.rows_in += batch.rows() as u64;
@@ -76,11 +73,29 @@ impl<B: Payload> GateTask<B> {
                     why,
                     "checkpoint lost"
                 );
-                self.lost_barriers.push(id);
+                self.barriers_lost += 1;
             }
-            GateEvent::RecordingsClosed { .. } => {}
+            GateEvent::RecordingsClosed { .. } | GateEvent::Absorbed => {}
             GateEvent::Empty | GateEvent::Ended(_) => unreachable!("dealt with by the caller"),
         }
+    }
+
+    /// Barriers that overtake are dealt with also while the chain cannot be fed: getting past
+    /// what waits is what they are for.
+    fn take_urgent(&mut self, step: Step) -> Step {
+        if !self.chain.is_running() || matches!(step.state, TaskState::Finished(_)) {
+            return step;
+        }
+        let mut taken = 0;
+        let now = self.chain.scope().clock.now();
+        while let Some(event) = self.gate.poll_urgent(now) {
+            self.take(event);
+            taken += 1;
+        }
+        if taken == 0 {
+            return step;
+        }
+        self.chain.end_step(step.work + taken)
     }
 
     fn input_ended(&mut self, ending: Ending) -> Option<Step> {
@@ -108,15 +123,21 @@ impl<B: Payload> Task for GateTask<B> {
             return self.chain.cancel();
         }
         self.chain.begin_step();
-        if let Some(step) = self.chain.catch_up() {
-            return step;
+        let step = match self.chain.catch_up() {
+            Some(step) => self.take_urgent(step),
+            None if self.chain.is_closed() => {
+                self.gate.close();
+                return self.chain.leave();
+            }
+            None => {
+                let (taken, over) = self.feed();
+                over.unwrap_or_else(|| self.chain.end_step(taken))
+            }
+        };
+        if let TaskState::Finished(TaskOutcome::Failed(error)) = &step.state {
+            self.gate.fail(&error.to_string());
         }
-        if self.chain.is_closed() {
-            self.gate.close();
-            return self.chain.leave();
-        }
-        let (taken, over) = self.feed();
-        over.unwrap_or_else(|| self.chain.end_step(taken))
+        step
     }
 
     fn command(&mut self, command: &TaskCommand) {
@@ -128,13 +149,20 @@ impl<B: Payload> Task for GateTask<B> {
     }
 
     fn next_timer(&self) -> Option<ProcessingTime> {
-        self.chain.next_timer()
+        let clock = self.chain.clock();
+        let escalates_at = self.gate.escalates_at();
+        let escalates_at = escalates_at.map(|at| clock.processing_time(at).saturating_add(1));
+        [escalates_at, self.chain.next_timer()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn report(&self) -> TaskReport {
         let mut report = TaskReport {
             rows_in: self.rows_in,
-            elements_in: self.elements_in,
+            elements_in: self.gate.elements_taken(),
+            checkpoints_lost: self.barriers_lost,
             ..TaskReport::default()
         };
         report.set_watermark(self.gate.current_watermark());

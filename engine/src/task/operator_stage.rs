@@ -1,6 +1,7 @@
 //! An operator in a chain, with the stages after it.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use ringway_shm::Bell;
 
@@ -22,7 +23,7 @@ pub struct OperatorStage<In: Payload, Out: Payload> {
     operator: Box<dyn Operator<In, Out>>,
     subtask: Subtask,
     position: usize,
-    side_base: usize,
+    sides: Range<usize>,
     next: Box<dyn Stage<Out>>,
     waiting: VecDeque<StageItem<In>>,
     busy: bool,
@@ -32,19 +33,19 @@ pub struct OperatorStage<In: Payload, Out: Payload> {
 
 impl<In: Payload, Out: Payload> OperatorStage<In, Out> {
     /// A stage for `operator`, which is number `position` of its chain and whose side outputs
-    /// begin at `side_base` of those of the task.
+    /// are `sides` among those of the task.
     pub fn new(
         operator: Box<dyn Operator<In, Out>>,
         subtask: Subtask,
         position: usize,
-        side_base: usize,
+        sides: Range<usize>,
         next: Box<dyn Stage<Out>>,
     ) -> Self {
         Self {
             operator,
             subtask,
             position,
-            side_base,
+            sides,
             next,
             waiting: VecDeque::new(),
             busy: false,
@@ -62,8 +63,11 @@ impl<In: Payload, Out: Payload> OperatorStage<In, Out> {
         ) -> Result<Progress, OperatorError>,
     ) {
         let before = std::mem::replace(&mut step.running, self.position);
-        let mut downstream = Downstream(&mut *self.next);
-        let mut emitter = Emitter::new(&mut downstream, step, self.side_base);
+        let mut downstream = Downstream {
+            next: &mut *self.next,
+            sides: self.sides.clone(),
+        };
+        let mut emitter = Emitter::new(&mut downstream, step, self.sides.start);
         match call(&mut *self.operator, &mut emitter) {
             Ok(progress) => self.busy = progress == Progress::More,
             Err(error) => step.fail(self.position, error),
@@ -85,10 +89,12 @@ impl<In: Payload, Out: Payload> OperatorStage<In, Out> {
             }
             StageItem::Element(StreamElement::Barrier(barrier)) => {
                 self.snapshot(barrier, step);
+                step.sides.barrier(self.sides.clone(), barrier);
                 self.next
                     .push(StageItem::Element(StreamElement::Barrier(barrier)), step);
             }
             StageItem::Element(StreamElement::Drain(drain)) => {
+                step.sides.drain(self.sides.clone(), drain);
                 self.next
                     .push(StageItem::Element(StreamElement::Drain(drain)), step);
             }
@@ -101,7 +107,7 @@ impl<In: Payload, Out: Payload> OperatorStage<In, Out> {
 
     fn snapshot(&mut self, barrier: Barrier, step: &mut StepScope) {
         if let Err(error) = self.operator.snapshot(barrier, &mut Discard) {
-            step.fail(self.position, error);
+            step.lose_checkpoint(&self.subtask, barrier, &error);
         }
     }
 
@@ -151,18 +157,20 @@ impl<In: Payload, Out: Payload> Stage<In> for OperatorStage<In, Out> {
 
     fn overtake(&mut self, barrier: Barrier, step: &mut StepScope) {
         self.snapshot(barrier, step);
+        step.sides.barrier(self.sides.clone(), barrier);
         self.next.overtake(barrier, step);
     }
 
-    fn fire_timers(&mut self, step: &mut StepScope) {
+    fn fire_timers(&mut self, step: &mut StepScope) -> bool {
         let due = self
             .operator
             .next_timer()
             .is_some_and(|at| at <= step.processing_time);
-        if due && self.is_idle() && !self.next.is_full() {
+        let fires = due && !self.is_full();
+        if fires {
             self.call(step, |operator, out| operator.on_timer(out));
         }
-        self.next.fire_timers(step);
+        self.next.fire_timers(step) || fires
     }
 
     fn next_timer(&self) -> Option<ProcessingTime> {

@@ -51,15 +51,7 @@ impl<B: Payload> Stage<B> for OutputStage<B> {
                 self.rows += batch.rows() as u64;
                 self.output.data(batch, origin)
             }
-            StageItem::Element(control) => {
-                match &control {
-                    StreamElement::Watermark(watermark) => step.sides.watermark(*watermark),
-                    StreamElement::Barrier(barrier) => step.sides.barrier(*barrier),
-                    StreamElement::Drain(drain) => step.sides.drain(*drain),
-                    StreamElement::Data(_) => {}
-                }
-                self.output.broadcast(&control, origin)
-            }
+            StageItem::Element(control) => self.output.broadcast(&control, origin),
             StageItem::End => {
                 self.ended = true;
                 Ok(())
@@ -73,12 +65,13 @@ impl<B: Payload> Stage<B> for OutputStage<B> {
     }
 
     fn overtake(&mut self, barrier: Barrier, step: &mut StepScope) {
-        step.sides.barrier(barrier);
         let result = self.output.overtake(barrier, step.origin);
         self.check(result, step);
     }
 
-    fn fire_timers(&mut self, _step: &mut StepScope) {}
+    fn fire_timers(&mut self, _step: &mut StepScope) -> bool {
+        false
+    }
 
     fn next_timer(&self) -> Option<ProcessingTime> {
         None

@@ -33,6 +33,9 @@ pub struct TaskReport {
     pub elements_in: u64,
     /// When the first row reached a sink, on the job's clock.
     pub first_row: Option<Monotonic>,
+    /// Checkpoints that did not complete in this task: a barrier that will never come on every
+    /// input, or an operator that could not write its state.
+    pub checkpoints_lost: u64,
     /// The watermark that the task has reached.
     pub watermark: Option<EventTime>,
     /// The edges that leave the task.

@@ -52,14 +52,21 @@ impl<S: Payload> SideOutlet for TypedSideOutlet<S> {
         let Some(output) = self.output.as_mut() else {
             return Ok(true);
         };
-        while !output.is_full() {
-            match step.sides.pop::<S>(self.index) {
-                Some(StreamElement::Data(batch)) => output.data(batch, step.origin)?,
-                Some(control) => output.broadcast(&control, step.origin)?,
-                None => break,
+        loop {
+            while !output.is_full() {
+                match step.sides.pop::<S>(self.index) {
+                    Some(StreamElement::Data(batch)) => output.data(batch, step.origin)?,
+                    Some(control) => output.broadcast(&control, step.origin)?,
+                    None => break,
+                }
+            }
+            // The outboxes may be full and then empty at once, when the receiver makes room in
+            // between: what is still in the queue has not moved by that.
+            let all = output.flush(step.clock.now())?;
+            if !all || step.sides.is_empty(self.index) {
+                return Ok(all);
             }
         }
-        output.flush(step.clock.now())
     }
 
     fn close(&mut self, closing: &Closing) -> Result<(), OutputError> {

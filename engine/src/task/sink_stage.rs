@@ -54,17 +54,12 @@ impl<B: Payload> SinkStage<B> {
                 self.sink.write(batch, now)
             }
             StageItem::Element(StreamElement::Watermark(watermark)) => {
-                step.sides.watermark(watermark);
                 self.sink.on_watermark(watermark).map(|()| Progress::Done)
             }
             StageItem::Element(StreamElement::Barrier(barrier)) => {
-                step.sides.barrier(barrier);
-                self.prepare(barrier).map(|()| Progress::Done)
+                self.prepare(barrier, step).map(|()| Progress::Done)
             }
-            StageItem::Element(StreamElement::Drain(drain)) => {
-                step.sides.drain(drain);
-                Ok(Progress::Done)
-            }
+            StageItem::Element(StreamElement::Drain(_)) => Ok(Progress::Done),
             StageItem::End => self.sink.on_end(now),
         };
         self.note(result, step);
@@ -79,13 +74,17 @@ impl<B: Payload> SinkStage<B> {
     }
 
     /// A terminal barrier comes after the last record of sources that take no final
-    /// checkpoint: nobody else will decide it, so it is committed at once.
-    fn prepare(&mut self, barrier: Barrier) -> Result<(), OperatorError> {
-        self.sink.prepare(barrier, &mut Discard)?;
-        if barrier.terminal {
-            self.sink.commit(barrier.id)
-        } else {
-            Ok(())
+    /// checkpoint: nobody else will decide it, so it is committed at once, and no later
+    /// checkpoint makes up for one that cannot be prepared.
+    fn prepare(&mut self, barrier: Barrier, step: &mut StepScope) -> Result<(), OperatorError> {
+        match self.sink.prepare(barrier, &mut Discard) {
+            Ok(()) if barrier.terminal => self.sink.commit(barrier.id),
+            Err(error) if barrier.terminal => Err(error),
+            Ok(()) => Ok(()),
+            Err(error) => {
+                step.lose_checkpoint(&self.subtask, barrier, &error);
+                Ok(())
+            }
         }
     }
 }
@@ -125,13 +124,14 @@ impl<B: Payload> Stage<B> for SinkStage<B> {
     }
 
     fn overtake(&mut self, barrier: Barrier, step: &mut StepScope) {
-        step.sides.barrier(barrier);
-        if let Err(error) = self.prepare(barrier) {
+        if let Err(error) = self.prepare(barrier, step) {
             step.fail(self.position, error);
         }
     }
 
-    fn fire_timers(&mut self, _step: &mut StepScope) {}
+    fn fire_timers(&mut self, _step: &mut StepScope) -> bool {
+        false
+    }
 
     fn next_timer(&self) -> Option<ProcessingTime> {
         None
@@ -146,9 +146,11 @@ impl<B: Payload> Stage<B> for SinkStage<B> {
     }
 
     fn commit(&mut self, id: u64, step: &mut StepScope) {
+        let before = std::mem::replace(&mut step.running, self.position);
         if let Err(error) = self.sink.commit(id) {
             step.fail(self.position, error);
         }
+        step.running = before;
     }
 
     fn flush(&mut self, _step: &mut StepScope) -> bool {

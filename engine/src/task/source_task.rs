@@ -55,8 +55,10 @@ impl<B: Payload> SourceTask<B> {
 
     fn begin(&mut self, barrier: Barrier) {
         if let Err(error) = self.source.snapshot(barrier, &mut Discard) {
-            tracing::warn!(task = self.chain.name(), checkpoint = barrier.id, %error, "checkpoint lost");
-            return;
+            let head = self.chain.head().clone();
+            self.chain.scope().lose_checkpoint(&head, barrier, &error);
+            // The barrier goes on all the same: gates that have it from other sources wait for
+            // it here.
         }
         if barrier.mode.is_unaligned() {
             self.chain.overtake(barrier);

@@ -1,5 +1,7 @@
 //! The stages of a chain and what passes between them.
 
+use std::ops::Range;
+
 use ringway_shm::Bell;
 
 use crate::batch::Payload;
@@ -39,8 +41,9 @@ pub trait Stage<B: Payload>: Send {
     /// A barrier that goes ahead of all unfinished work.
     fn overtake(&mut self, barrier: Barrier, step: &mut StepScope);
 
-    /// Fires what is due in processing time.
-    fn fire_timers(&mut self, step: &mut StepScope);
+    /// Fires what is due in processing time, when no work is unfinished. Returns whether
+    /// anything was due.
+    fn fire_timers(&mut self, step: &mut StepScope) -> bool;
 
     /// When [`Stage::fire_timers`] is to be called next.
     fn next_timer(&self) -> Option<ProcessingTime>;
@@ -80,22 +83,29 @@ pub enum Closing {
 }
 
 /// The next stage of a chain, as an operator's emitter sees it.
-pub struct Downstream<'a, B: Payload>(pub &'a mut dyn Stage<B>);
+pub struct Downstream<'a, B: Payload> {
+    /// The stage.
+    pub next: &'a mut dyn Stage<B>,
+    /// The side outputs of the operator among those of the task. They have the operator's own
+    /// watermarks, whatever operators further down the chain make of them.
+    pub sides: Range<usize>,
+}
 
 impl<B: Payload> Collector<B> for Downstream<'_, B> {
     fn data(&mut self, batch: B, step: &mut StepScope) {
-        self.0
+        self.next
             .push(StageItem::Element(StreamElement::Data(batch)), step);
     }
 
     fn watermark(&mut self, watermark: Watermark, step: &mut StepScope) {
-        self.0.push(
+        step.sides.watermark(self.sides.clone(), watermark);
+        self.next.push(
             StageItem::Element(StreamElement::Watermark(watermark)),
             step,
         );
     }
 
     fn is_full(&self) -> bool {
-        self.0.is_full()
+        self.next.is_full()
     }
 }

@@ -27,6 +27,8 @@ use slot::TaskSlot;
 /// What a worker is told.
 #[derive(Clone, Debug)]
 pub enum WorkerCommand {
+    /// Everything is open everywhere: begin.
+    Start,
     /// For all its tasks.
     Task(TaskCommand),
     /// Report on all tasks now.
@@ -59,6 +61,7 @@ pub struct Worker {
     events: Producer<WorkerEvent>,
     /// Events that found the ring full. Reports are not kept: the next one says more.
     unsent: VecDeque<WorkerEvent>,
+    started: bool,
     orphaned: bool,
 }
 
@@ -82,13 +85,15 @@ impl Worker {
             commands,
             events,
             unsent: VecDeque::new(),
+            started: false,
             orphaned: false,
         }
     }
 
     /// Opens every task. Called once, on the thread that will turn the worker.
     ///
-    /// A task that cannot open has failed; the others are told by the job.
+    /// A task that cannot open has failed; the others are told by the job. No task is stepped
+    /// before [`WorkerCommand::Start`], so that nothing has run when one cannot open.
     pub fn open(&mut self) {
         for index in 0..self.tasks.len() {
             if let Err(error) = self.tasks[index].open(self.clock, &self.bell) {
@@ -102,6 +107,9 @@ impl Worker {
     /// 0 means that nothing can be done until the bell rings or a timer is due.
     pub fn turn(&mut self) -> usize {
         let mut work = self.obey() + self.send_unsent();
+        if !self.started {
+            return work;
+        }
         for index in 0..self.tasks.len() {
             let Some(step) = self.tasks[index].step() else {
                 continue;
@@ -144,11 +152,8 @@ impl Worker {
         let mut obeyed = 0;
         loop {
             match self.commands.try_pop() {
-                Ok(WorkerCommand::Task(command)) => {
-                    self.tasks
-                        .iter_mut()
-                        .for_each(|task| task.command(&command));
-                }
+                Ok(WorkerCommand::Start) => self.started = true,
+                Ok(WorkerCommand::Task(command)) => self.command(&command),
                 Ok(WorkerCommand::Report) => {
                     let reports = self.tasks.iter().filter_map(TaskSlot::report).collect();
                     // A report that finds no room is dropped: the next one says more.
@@ -164,13 +169,21 @@ impl Worker {
         }
     }
 
+    fn command(&mut self, command: &TaskCommand) {
+        // What is cancelled before it has begun must still be stepped to its end.
+        self.started |= *command == TaskCommand::Cancel;
+        for index in 0..self.tasks.len() {
+            if let Err(error) = self.tasks[index].command(command) {
+                self.finish(index, TaskOutcome::Failed(error));
+            }
+        }
+    }
+
     /// The job is gone without a word: nobody will ever tell the tasks to stop.
     fn cancel_orphans(&mut self) {
         if !self.orphaned {
             self.orphaned = true;
-            self.tasks
-                .iter_mut()
-                .for_each(|task| task.command(&TaskCommand::Cancel));
+            self.command(&TaskCommand::Cancel);
         }
     }
 

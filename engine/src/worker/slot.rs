@@ -11,11 +11,16 @@ use crate::task::{Step, Task, TaskCommand, TaskError, TaskOutcome, TaskReport, T
 /// A task, until it is over.
 pub(super) struct TaskSlot {
     task: Option<Box<dyn Task>>,
+    /// When it is to be stepped again, as of its last step.
+    next_timer: Option<ProcessingTime>,
 }
 
 impl TaskSlot {
     pub(super) fn new(task: Box<dyn Task>) -> Self {
-        Self { task: Some(task) }
+        Self {
+            task: Some(task),
+            next_timer: None,
+        }
     }
 
     pub(super) fn open(&mut self, clock: Clock, bell: &Bell) -> Result<(), TaskError> {
@@ -31,17 +36,22 @@ impl TaskSlot {
     /// A step of the task; `None` if it is over.
     pub(super) fn step(&mut self) -> Option<Step> {
         let task = self.task.as_mut()?;
-        Some(guarded(&mut **task, |task| task.step()).unwrap_or_else(failed))
+        let stepped = guarded(&mut **task, |task| (task.step(), task.next_timer()));
+        let (step, next_timer) = stepped.unwrap_or_else(|error| (failed(error), None));
+        self.next_timer = next_timer;
+        Some(step)
     }
 
-    pub(super) fn command(&mut self, command: &TaskCommand) {
-        if let Some(task) = self.task.as_mut() {
-            task.command(command);
-        }
+    /// Gives the task a command, if it is not over.
+    pub(super) fn command(&mut self, command: &TaskCommand) -> Result<(), TaskError> {
+        let Some(task) = self.task.as_mut() else {
+            return Ok(());
+        };
+        guarded(&mut **task, |task| task.command(command))
     }
 
     pub(super) fn next_timer(&self) -> Option<ProcessingTime> {
-        self.task.as_ref().and_then(|task| task.next_timer())
+        self.next_timer
     }
 
     pub(super) fn report(&self) -> Option<TaskReport> {
@@ -51,6 +61,7 @@ impl TaskSlot {
     /// Takes the task out and drops it. A panic while it is dropped changes nothing any more.
     pub(super) fn finish(&mut self) -> Option<TaskReport> {
         let task = self.task.take()?;
+        self.next_timer = None;
         let report = task.report();
         if catch_unwind(AssertUnwindSafe(|| drop(task))).is_err() {
             tracing::warn!(
@@ -79,7 +90,10 @@ fn guarded<T>(task: &mut dyn Task, call: impl FnOnce(&mut dyn Task) -> T) -> Res
             operator: task.running(),
             message: message_of(&*panic),
         };
-        task.abandon(&error.to_string());
+        let abandoned = catch_unwind(AssertUnwindSafe(|| task.abandon(&error.to_string())));
+        if abandoned.is_err() {
+            tracing::warn!(%error, "the outputs of the task are dropped: they cannot be failed");
+        }
         error
     })
 }

@@ -29,13 +29,13 @@ pub(crate) struct JobArgs {
     #[arg(long, env = "RINGWAY_IDLE")]
     pub(crate) idle: Option<IdlePolicy>,
 
-    /// What hosts the workers: `glommio`, an executor that shares the core with file I/O, or
-    /// `thread` [default: glommio, or thread where io_uring is denied].
+    /// What hosts the workers: `thread`, or `glommio`, an executor that shares the core with
+    /// file I/O [default: thread].
     #[arg(long, env = "RINGWAY_HOST")]
     pub(crate) host: Option<HostKind>,
 
     /// Print one JSON object as the last line of standard output.
-    #[arg(long, env = "RINGWAY_JSON")]
+    #[arg(long, env = "RINGWAY_JSON", value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) json: bool,
 }
 
@@ -46,6 +46,8 @@ pub(crate) struct Planned {
     pub(crate) host: HostKind,
     pub(crate) sources: Vec<Connected>,
     pub(crate) sinks: Vec<Connected>,
+    /// Bytes that edges, readers and writers may hold together.
+    pub(crate) memory_bytes: u64,
     /// What the user should know.
     pub(crate) warnings: Vec<String>,
 }
@@ -58,24 +60,38 @@ pub(crate) fn plan(args: &JobArgs) -> Result<Planned, String> {
     let overrides = Overrides {
         parallelism: args.parallelism,
     };
-    let job = LoadedJob::load(&args.job, &overrides).map_err(|error| error.to_string())?;
+    let mut job = LoadedJob::load(&args.job, &overrides).map_err(|error| error.to_string())?;
     let cores = args.cores.clone().or(job.options.cores.clone());
     let allowed = AllowedCpus::of_process().map_err(|error| error.to_string())?;
     let placement = Placement::plan(allowed, &cores.unwrap_or_default());
     let placement = placement.map_err(|error| error.to_string())?;
     let workers = placement.cpus().iter().map(|cpu| Some(cpu.0)).collect();
-    let plan = Plan::new(job.graph, &job.options.plan_options(workers));
-    let plan = plan.map_err(|error| format!("{}: {error}", args.job.display()))?;
+    let plan = job.plan(workers).map_err(|error| error.to_string())?;
     let warnings = job.warnings.iter().chain(&plan.warnings).cloned();
     let warnings = warnings.chain(placement.warning()).collect();
     Ok(Planned {
         idle: args.idle.or(job.options.idle).unwrap_or_default(),
         host: args.host.or(job.options.host).unwrap_or_default(),
+        memory_bytes: plan.memory_bytes + beside_workers(&plan, &job),
         plan,
         sources: job.sources,
         sinks: job.sinks,
         warnings,
     })
+}
+
+/// Bytes that the connectors' readers and writers may hold.
+fn beside_workers(plan: &Plan, job: &LoadedJob) -> u64 {
+    let connected = job.sources.iter().chain(&job.sinks);
+    let bytes = connected.map(|connected| {
+        let chain = plan
+            .chains
+            .iter()
+            .find(|chain| chain.names.contains(&connected.name));
+        let subtasks = chain.map_or(1, |chain| chain.parallelism.subtasks());
+        u64::from(subtasks) * connected.memory_bytes as u64
+    });
+    bytes.sum()
 }
 
 fn parallelism(text: &str) -> Result<Parallelism, String> {

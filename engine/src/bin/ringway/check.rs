@@ -4,6 +4,7 @@ use std::fmt;
 
 use clap::Args;
 use ringway::job::Plan;
+use ringway::job::file::Connected;
 use serde::Serialize;
 
 use crate::EXIT_INVALID;
@@ -55,9 +56,18 @@ struct PlanView<'a> {
     workers: &'a [Option<usize>],
     tasks: usize,
     memory_bytes: u64,
+    sources: Vec<ConnectorView<'a>>,
+    sinks: Vec<ConnectorView<'a>>,
     chains: Vec<ChainView<'a>>,
     links: Vec<LinkView<'a>>,
     warnings: &'a [String],
+}
+
+#[derive(Serialize)]
+struct ConnectorView<'a> {
+    name: &'a str,
+    connector: &'a str,
+    describes: &'a str,
 }
 
 #[derive(Serialize)]
@@ -89,7 +99,9 @@ impl<'a> PlanView<'a> {
             idle: planned.idle.to_string(),
             workers: &plan.workers,
             tasks: plan.task_count(),
-            memory_bytes: plan.memory_bytes,
+            memory_bytes: planned.memory_bytes,
+            sources: connectors(&planned.sources),
+            sinks: connectors(&planned.sinks),
             chains: chains(plan),
             links: links(plan),
             warnings: &planned.warnings,
@@ -97,8 +109,18 @@ impl<'a> PlanView<'a> {
     }
 
     fn json(&self) -> String {
+        // Invariant: the fields are numbers, texts and lists of these, no maps with other keys.
         serde_json::to_string(self).expect("numbers and texts are JSON")
     }
+}
+
+fn connectors(connected: &[Connected]) -> Vec<ConnectorView<'_>> {
+    let views = connected.iter().map(|connected| ConnectorView {
+        name: &connected.name,
+        connector: &connected.connector,
+        describes: &connected.describes,
+    });
+    views.collect()
 }
 
 fn chains(plan: &Plan) -> Vec<ChainView<'_>> {
@@ -142,9 +164,14 @@ impl fmt::Display for PlanView<'_> {
         )?;
         writeln!(
             f,
-            "edges and outboxes hold at most {}",
+            "edges, readers and writers hold at most {}",
             bytes(self.memory_bytes)
         )?;
+        for (kind, connectors) in [("source", &self.sources), ("sink", &self.sinks)] {
+            for connector in connectors {
+                writeln!(f, "{kind} {}: {}", connector.name, connector.describes)?;
+            }
+        }
         writeln!(f, "\nchains, each a task a subtask:")?;
         for chain in &self.chains {
             let workers: Vec<_> = chain.workers.iter().map(ToString::to_string).collect();

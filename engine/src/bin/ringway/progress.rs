@@ -54,7 +54,7 @@ impl ProgressLine {
         let rows: u64 = sources.iter().map(|source| source.stats.read().rows).sum();
         let since = elapsed.saturating_sub(self.elapsed_before);
         let rows_per_s = rate(rows.saturating_sub(self.rows_before), since);
-        let mut message = format!("{} rows, {} rows/s", grouped(rows), grouped(rows_per_s));
+        let mut message = format!("{} rows, {}/s", grouped(rows), grouped(rows_per_s));
         if let Some(watermark) = watermark(tasks.clone()) {
             message.push_str(&format!(", {watermark}"));
         }
@@ -98,7 +98,7 @@ fn watermark<'a>(tasks: impl Iterator<Item = &'a TaskReport>) -> Option<String> 
     let at = timestamp_ms_to_datetime(*behind)?.format("%Y-%m-%d %H:%M:%S");
     let lag = u64::try_from(ahead.saturating_sub(*behind)).unwrap_or_default();
     Some(format!(
-        "watermark {at}, {} behind",
+        "at {at}, lag {}",
         short(Duration::from_millis(lag))
     ))
 }

@@ -27,12 +27,12 @@ pub(crate) struct RunArgs {
     job: JobArgs,
 
     /// Neither a progress line nor the summary; warnings and errors only.
-    #[arg(long, short, env = "RINGWAY_QUIET")]
+    #[arg(long, short, env = "RINGWAY_QUIET", value_parser = clap::builder::BoolishValueParser::new())]
     quiet: bool,
 
     /// The first Ctrl-C or SIGTERM ends the sources, so that what they have read is processed
     /// and written; the second cancels. Without it the first one cancels.
-    #[arg(long, env = "RINGWAY_DRAIN")]
+    #[arg(long, env = "RINGWAY_DRAIN", value_parser = clap::builder::BoolishValueParser::new())]
     drain: bool,
 
     /// End the sources after this time, such as `10s`.
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &RunArgs, clock: Clock) -> u8 {
         Err(message) => return refuse(args, &message),
     };
     for warning in &planned.warnings {
-        tracing::info!("{warning}");
+        tracing::warn!("{warning}");
     }
     let signals = match Signals::catch() {
         Ok(signals) => signals,
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &RunArgs, clock: Clock) -> u8 {
         stop: None,
         drained: false,
     };
-    let report = watch.to_the_end();
+    let report = watch.until_over();
     let code = exit_code(&report.outcome, watch.stop);
     let summary = Summary::new(&planned, &report, set_up, watch.drained);
     if let JobOutcome::Failed(error) = &report.outcome {
@@ -97,7 +97,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    fn to_the_end(&mut self) -> JobReport {
+    fn until_over(&mut self) -> JobReport {
         let mut line = ProgressLine::new(&self.planned.plan.name, self.args.quiet);
         loop {
             if line.is_shown() {

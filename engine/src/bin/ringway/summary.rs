@@ -121,6 +121,7 @@ impl<'a> Summary<'a> {
 
     /// One JSON object on one line.
     pub(crate) fn json(&self) -> String {
+        // Invariant: the fields are numbers, texts and lists of these, no maps with other keys.
         serde_json::to_string(self).expect("numbers and texts are JSON")
     }
 }
@@ -151,6 +152,9 @@ impl fmt::Display for Summary<'_> {
                 f,
                 "  first row out {first_row} after the start of the process"
             )?;
+        }
+        if let Some(cause) = self.host_cause {
+            writeln!(f, "  workers ran on the host {}: {cause}", self.host)?;
         }
         let us = |us: f64| short(Duration::from_secs_f64(us / 1e6));
         let latency = &self.latency;

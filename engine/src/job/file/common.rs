@@ -26,8 +26,8 @@ pub(super) struct ConsumerCommon {
     pub(super) parallelism: Option<Subtasks>,
     pub(super) exchange: Option<ExchangeName>,
     pub(super) key: Option<Names>,
-    pub(super) capacity: Option<Capacity>,
-    pub(super) bytes_max: Option<Size>,
+    pub(super) edge_capacity: Option<Capacity>,
+    pub(super) edge_bytes_max: Option<Size>,
     pub(super) starts_chain: Option<bool>,
 }
 
@@ -78,8 +78,8 @@ impl ConsumerCommon {
         "parallelism",
         "exchange",
         "key",
-        "capacity",
-        "bytes_max",
+        "edge_capacity",
+        "edge_bytes_max",
         "starts_chain",
     ];
 }

@@ -31,8 +31,12 @@ impl Document {
 
     /// `message` about what stands at `path`.
     pub(super) fn error(&self, path: &[String], message: impl Into<String>) -> JobFileError {
-        let place = Place::at(&self.text, self.root.start_of(path));
-        JobFileError::new(place.with_key(path), message)
+        JobFileError::new(self.place(path), message)
+    }
+
+    /// Where the value at `path` stands.
+    pub(super) fn place(&self, path: &[String]) -> Place {
+        Place::at(&self.text, self.root.start_of(path)).with_key(path)
     }
 
     /// The struct that `node`, which stands at `path`, holds. `also` are keys that may stand

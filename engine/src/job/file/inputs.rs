@@ -1,6 +1,6 @@
 //! Which operator or sink takes which stream, and in what order to build them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::common::ConsumerCommon;
 use super::document::{Document, KeyPath, under};
@@ -81,6 +81,7 @@ pub(super) fn declared(document: &Document) -> Result<Vec<Declared<'_>>, JobFile
             all.push(this);
         }
     }
+    check_uids(document, &all)?;
     Ok(all)
 }
 
@@ -146,6 +147,21 @@ fn require_table(document: &Document, path: &[String], node: &Node) -> Result<()
     }
 }
 
+/// State is found by uid, so each has its own.
+fn check_uids(document: &Document, declared: &[Declared<'_>]) -> Result<(), JobFileError> {
+    let mut owners: HashMap<&str, &str> = HashMap::new();
+    for this in declared {
+        let Some(Value::Text(uid)) = this.node.entry("uid").map(|entry| &entry.node.value) else {
+            continue;
+        };
+        if let Some(other) = owners.insert(uid, this.name) {
+            let message = format!("`{other}` has the uid `{uid}` too: state is found by it");
+            return Err(document.error(&this.path(&["uid"]), message));
+        }
+    }
+    Ok(())
+}
+
 fn check_names(
     document: &Document,
     declared: &[Declared<'_>],
@@ -198,9 +214,8 @@ fn cycle(document: &Document, left: &[Consumer<'_>]) -> JobFileError {
             left.iter()
                 .find(|other| other.declared.name == owner(input))
         });
-        this = next
-            .next_back()
-            .expect("whatever is left waits for another that is");
+        // Invariant: whatever is left waits for another that is, or it would have been placed.
+        this = next.next_back().expect("something is waited for");
     }
     let start = seen
         .iter()

@@ -1,12 +1,13 @@
 //! From the text of a job file to the graph of the job.
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
 use crate::connect::ConnectorStats;
-use crate::job::Graph;
+use crate::job::{Graph, Plan, PlanError};
 
 use super::document::Document;
 use super::error::{JobFileError, Place};
@@ -28,6 +29,9 @@ pub struct LoadedJob {
     pub sinks: Vec<Connected>,
     /// What the user should know.
     pub warnings: Vec<String>,
+    file: Option<PathBuf>,
+    /// Where each source, operator and sink stands.
+    places: BTreeMap<String, Place>,
 }
 
 /// A source or sink of a loaded job, with the counters that it keeps while the job runs.
@@ -37,6 +41,10 @@ pub struct Connected {
     pub name: String,
     /// Its connector.
     pub connector: String,
+    /// What it reads or where it writes, for people.
+    pub describes: String,
+    /// Bytes that each of its subtasks may hold beside the worker.
+    pub memory_bytes: usize,
     /// What it has read or written.
     pub stats: ConnectorStats,
 }
@@ -81,7 +89,12 @@ impl LoadedJob {
         }
         let text = std::fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
         let base = path.parent().unwrap_or(Path::new(""));
-        Self::parse(&text, language, base, overrides).map_err(|error| error.in_file(path))
+        let job = Self::parse(&text, language, base, overrides);
+        let job = job.map_err(|error| error.in_file(path))?;
+        Ok(Self {
+            file: Some(path.to_owned()),
+            ..job
+        })
     }
 
     /// The job in the text of a job file. Relative paths in it begin at `base`.
@@ -104,7 +117,7 @@ impl LoadedJob {
         let declared = declared(&document)?;
         let consumers = in_order(&document, &declared)?;
         let graph = Graph::new(top.name.unwrap_or_else(|| "job".to_owned()));
-        let mut wiring = Wiring::new(&document, graph, options.parallelism());
+        let mut wiring = Wiring::new(&document, graph, options.parallelism(), &consumers);
         let (mut source_list, mut sink_list) = (Vec::new(), Vec::new());
         for this in declared
             .iter()
@@ -131,6 +144,40 @@ impl LoadedJob {
             sources: source_list,
             sinks: sink_list,
             warnings,
+            file: None,
+            places: declared
+                .iter()
+                .map(|this| (this.name.to_owned(), document.place(&this.path(&[]))))
+                .collect(),
+        })
+    }
+
+    /// Plans the job on `workers`, each with the CPU it is pinned to, if any. The graph moves
+    /// into the plan.
+    ///
+    /// # Errors
+    /// When it cannot be planned. The error names file, line and key, unless it is about the
+    /// job as a whole.
+    pub fn plan(&mut self, workers: Vec<Option<usize>>) -> Result<Plan, JobFileError> {
+        let graph = std::mem::take(&mut self.graph);
+        Plan::new(graph, &self.options.plan_options(workers)).map_err(|error| {
+            let place = match &error {
+                PlanError::ForwardMismatch { to: name, .. }
+                | PlanError::Memory { to: name, .. }
+                | PlanError::TooManyInputs { name, .. }
+                | PlanError::DuplicateUid { second: name, .. } => {
+                    let owner = name
+                        .split_once('.')
+                        .map_or(name.as_str(), |(owner, _)| owner);
+                    self.places.get(owner)
+                }
+                _ => None,
+            };
+            let error = JobFileError::new(place.cloned().unwrap_or_default(), error.to_string());
+            match &self.file {
+                Some(file) => error.in_file(file),
+                None => error,
+            }
         })
     }
 }
@@ -143,15 +190,5 @@ impl fmt::Debug for LoadedJob {
             .field("sources", &self.sources)
             .field("sinks", &self.sinks)
             .finish_non_exhaustive()
-    }
-}
-
-impl Connected {
-    pub(super) fn new(name: &str, connector: String, stats: ConnectorStats) -> Self {
-        Self {
-            name: name.to_owned(),
-            connector,
-            stats,
-        }
     }
 }

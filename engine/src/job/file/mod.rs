@@ -1,7 +1,7 @@
 //! Job files: a job written in TOML, or as the same in JSON.
 //!
 //! `docs/JOB_FILES.md` says what may stand in one. A file is read into a tree that knows its
-//! lines, the tree into structs, and these into a [`Graph`]. Schemas are known at every
+//! lines, the tree into structs, and these into a [`Graph`](crate::job::Graph). Schemas are known at every
 //! stream on the way, so that whatever does not fit is an error that names line and key before
 //! anything runs.
 

@@ -24,14 +24,14 @@ pub struct JobOptions {
     /// What a worker does when there is nothing to do. Default `"adaptive"`.
     #[serde(deserialize_with = "parsed")]
     pub idle: Option<IdlePolicy>,
-    /// What hosts the workers. Default `"glommio"`, or `"thread"` where io_uring is denied.
+    /// What hosts the workers. Default `"thread"`.
     #[serde(deserialize_with = "parsed")]
     pub host: Option<HostKind>,
     /// Data elements in flight at most on an edge that does not say itself. Default 1024.
-    pub capacity: Option<Capacity>,
+    pub edge_capacity: Option<Capacity>,
     /// Bytes in flight at most on an edge that does not say itself. Default `"64MiB"`, or the
     /// edge's share of `memory_max` where that is less.
-    pub bytes_max: Option<Size>,
+    pub edge_bytes_max: Option<Size>,
     /// Bytes that all edges together may hold. Default `"4GiB"`.
     pub memory_max: Option<Size>,
     /// Whether operators without a repartition between them run as one task. Default true.
@@ -73,9 +73,9 @@ impl JobOptions {
             parallelism: self.parallelism(),
             workers,
             capacity_elements: self
-                .capacity
+                .edge_capacity
                 .map_or(default.capacity_elements, Capacity::elements),
-            edge_bytes_max: self.bytes_max.map(Size::bytes),
+            edge_bytes_max: self.edge_bytes_max.map(Size::bytes),
             memory_max_bytes: memory_max.unwrap_or(default.memory_max_bytes),
             chaining: self.chaining.unwrap_or(default.chaining),
         }

@@ -56,12 +56,18 @@ pub(super) fn add(
     connector
         .validate(&input.schema, subtasks)
         .map_err(refuse)?;
-    let stats = connector.stats();
+    let connected = Connected {
+        name: declared.name.to_owned(),
+        connector: common.connector,
+        describes: connector.describe(),
+        memory_bytes: connector.memory_bytes(),
+        stats: connector.stats(),
+    };
     let schema = input.schema.clone();
     let factory =
         SinkNode::<RecordBatch, _>::new(move |subtask| Ok(connector.build(subtask, &schema)));
     let node = wiring.graph.add(declared.name, factory);
     wiring.set_up(node, &consumer.common);
     wiring.connect(node, &input, &consumer.common);
-    Ok(Connected::new(declared.name, common.connector, stats))
+    Ok(connected)
 }

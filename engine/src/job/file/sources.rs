@@ -46,7 +46,19 @@ pub(super) fn add(
         };
         document.error(&path, error.to_string())
     })?;
-    let (schema, stats) = (connector.schema(), connector.stats());
+    let (schema, has_event_time) = (connector.schema(), connector.has_event_time());
+    if common.watermark.is_some() && !has_event_time {
+        let message = "there is no column `event_time` to make watermarks from: say in \
+                       `event_time` which column it is, or leave `watermark` out";
+        return Err(document.error(&declared.path(&["watermark"]), message));
+    }
+    let connected = Connected {
+        name: declared.name.to_owned(),
+        connector: common.connector,
+        describes: connector.describe(),
+        memory_bytes: connector.memory_bytes(),
+        stats: connector.stats(),
+    };
     let splits = connector.parallelism_max();
     let splits = splits.map(|splits| u32::try_from(splits).unwrap_or(u32::MAX));
     let factory =
@@ -54,8 +66,10 @@ pub(super) fn add(
     let node = wiring.graph.add(declared.name, factory);
     wiring.graph[node].uid = common.uid;
     wiring.graph[node].parallelism = common.parallelism.map(|subtasks| subtasks.0);
-    wiring.name(declared.name, Stream::of(node, Port::Main, schema));
-    Ok(Connected::new(declared.name, common.connector, stats))
+    let mut stream = Stream::of(node, Port::Main, schema);
+    stream.has_event_time = has_event_time;
+    wiring.name(declared.name, stream);
+    Ok(connected)
 }
 
 fn with_watermark(

@@ -13,6 +13,8 @@ use crate::output::ByKeyColumns;
 pub(super) struct Stream {
     pub(super) schema: SchemaRef,
     pub(super) outlets: Vec<Outlet>,
+    /// Whether its rows can have an event time.
+    pub(super) has_event_time: bool,
 }
 
 /// An output of a node, and how what it gives is spread over whoever takes it.
@@ -39,7 +41,19 @@ impl Stream {
     pub(super) fn of(node: NodeId, port: Port, schema: SchemaRef) -> Self {
         let route = Route::Auto;
         let outlets = vec![Outlet { node, port, route }];
-        Self { schema, outlets }
+        Self {
+            schema,
+            outlets,
+            has_event_time: true,
+        }
+    }
+
+    /// Rows of `schema` from an output of a node that takes this.
+    pub(super) fn behind(&self, node: NodeId, port: Port, schema: SchemaRef) -> Self {
+        Self {
+            has_event_time: self.has_event_time,
+            ..Self::of(node, port, schema)
+        }
     }
 
     /// The same rows, spread in another way.
@@ -84,6 +98,7 @@ impl Stream {
         let metadata = self.schema.metadata().clone();
         self.schema = Arc::new(Schema::new_with_metadata(fields, metadata));
         self.outlets.extend(other.outlets);
+        self.has_event_time |= other.has_event_time;
         Ok(self)
     }
 }
@@ -103,6 +118,7 @@ impl Route {
                 let (schema, columns) = (schema.clone(), columns.clone());
                 Exchange::key::<RecordBatch>(move || {
                     let keys = ByKeyColumns::bind(&schema, &columns);
+                    // Invariant: each key column is bound to this schema where it is named.
                     Box::new(keys.expect("key columns are bound once before"))
                 })
             }

@@ -194,10 +194,14 @@ impl Toml<'_> {
     }
 }
 
+/// Tables and lists inside each other: no job needs nearly as many, and a stack has an end. The
+/// reader of TOML has a bound of its own.
+const NESTING_DEPTH_MAX: usize = 32;
+
 fn parse_json(text: &str) -> Result<Node, JobFileError> {
     let json = Json { text };
     let whole: &RawValue = serde_json::from_str(text).map_err(|error| json.refused(0, &error))?;
-    let node = json.node(whole)?;
+    let node = json.node(whole, 0)?;
     match node.value {
         Value::Table(_) => Ok(node),
         _ => Err(JobFileError::new(
@@ -214,9 +218,13 @@ struct Json<'a> {
 }
 
 impl Json<'_> {
-    fn node(&self, raw: &RawValue) -> Result<Node, JobFileError> {
+    fn node(&self, raw: &RawValue, depth: usize) -> Result<Node, JobFileError> {
         let slice = raw.get();
         let start = self.offset_of(slice);
+        if depth > NESTING_DEPTH_MAX {
+            let message = format!("nested more than {NESTING_DEPTH_MAX} deep");
+            return Err(JobFileError::new(Place::at(self.text, start), message));
+        }
         let refused = |error| self.refused(start, &error);
         let value = match slice.as_bytes().first() {
             Some(b'{') => {
@@ -224,12 +232,12 @@ impl Json<'_> {
                 let entries = members
                     .0
                     .into_iter()
-                    .map(|member| self.entry(start, member));
+                    .map(|member| self.entry(start, member, depth + 1));
                 Value::Table(entries.collect::<Result<_, _>>()?)
             }
             Some(b'[') => {
                 let items: Vec<&RawValue> = serde_json::from_str(slice).map_err(refused)?;
-                let items = items.into_iter().map(|item| self.node(item));
+                let items = items.into_iter().map(|item| self.node(item, depth + 1));
                 Value::List(items.collect::<Result<_, _>>()?)
             }
             _ => match serde_json::from_str(slice).map_err(refused)? {
@@ -245,8 +253,13 @@ impl Json<'_> {
         })
     }
 
-    fn entry(&self, table: usize, (key, raw): (String, &RawValue)) -> Result<Entry, JobFileError> {
-        let node = self.node(raw)?;
+    fn entry(
+        &self,
+        table: usize,
+        (key, raw): (String, &RawValue),
+        depth: usize,
+    ) -> Result<Entry, JobFileError> {
+        let node = self.node(raw, depth)?;
         // The key is the last text in quotes before the value.
         let before = &self.text[table..node.span.start];
         let quoted = serde_json::Value::from(key.as_str()).to_string();

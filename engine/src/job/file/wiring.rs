@@ -1,6 +1,6 @@
 //! The graph while it is built from a job file, and the streams that have names so far.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -28,18 +28,27 @@ pub(super) struct Wiring<'a> {
     /// Subtasks of whatever does not say itself.
     pub(super) parallelism: Parallelism,
     streams: BTreeMap<String, Stream>,
-    /// Streams that something takes.
-    taken: Vec<String>,
+    /// The names that are inputs of something.
+    taken: HashSet<String>,
 }
 
 impl<'a> Wiring<'a> {
-    pub(super) fn new(document: &'a Document, graph: Graph, parallelism: Parallelism) -> Self {
+    /// Nothing yet, for what `consumers` will add.
+    pub(super) fn new(
+        document: &'a Document,
+        graph: Graph,
+        parallelism: Parallelism,
+        consumers: &[Consumer<'_>],
+    ) -> Self {
+        let inputs = consumers
+            .iter()
+            .flat_map(|consumer| consumer.common.input.as_slice());
         Self {
             document,
             graph,
             parallelism,
             streams: BTreeMap::new(),
-            taken: Vec::new(),
+            taken: inputs.cloned().collect(),
         }
     }
 
@@ -48,11 +57,16 @@ impl<'a> Wiring<'a> {
         self.streams.insert(name.into(), stream);
     }
 
+    /// Whether something takes the stream `name`.
+    pub(super) fn is_taken(&self, name: &str) -> bool {
+        self.taken.contains(name)
+    }
+
     /// The names of the streams that nothing takes and that are not side outputs.
     pub(super) fn untaken(&self) -> Vec<&str> {
         let names = self.streams.keys().map(String::as_str);
         names
-            .filter(|name| !name.contains('.') && !self.taken.iter().any(|taken| taken == name))
+            .filter(|name| !name.contains('.') && !self.is_taken(name))
             .collect()
     }
 
@@ -71,7 +85,6 @@ impl<'a> Wiring<'a> {
                 let message = format!("there is no stream `{name}`{}", did_you_mean(name, &known));
                 return Err(self.document.error(&path, message));
             };
-            self.taken.push(name.clone());
             let joined = match all {
                 None => stream,
                 Some(before) => before
@@ -80,6 +93,7 @@ impl<'a> Wiring<'a> {
             };
             all = Some(joined);
         }
+        // Invariant: `in_order` refuses a consumer whose list of inputs is empty.
         let stream = all.expect("a consumer without an input is refused before");
         Ok(match self.route(consumer, &stream)? {
             Some(route) => stream.routed(&route),
@@ -155,9 +169,25 @@ impl<'a> Wiring<'a> {
         for outlet in &input.outlets {
             let exchange = outlet.route.exchange(&input.schema);
             let edge = self.graph.connect(outlet.node, outlet.port, node, exchange);
-            edge.capacity_elements = common.capacity.map(|capacity| capacity.elements());
-            edge.bytes_max = common.bytes_max.map(|size| size.bytes());
+            edge.capacity_elements = common.edge_capacity.map(|capacity| capacity.elements());
+            edge.bytes_max = common.edge_bytes_max.map(|size| size.bytes());
         }
+    }
+
+    /// Refuses an input whose rows have no event time.
+    pub(super) fn require_event_time(
+        &self,
+        consumer: &Consumer<'_>,
+        input: &Stream,
+    ) -> Result<(), JobFileError> {
+        if input.has_event_time {
+            return Ok(());
+        }
+        let message = "its rows have no event time: say in `event_time` of the source which \
+                       column it is";
+        Err(self
+            .document
+            .error(&consumer.declared.path(&["input"]), message))
     }
 
     /// The condition that stands under `keys` of a consumer, bound to `schema`.

@@ -1,5 +1,6 @@
 //! Operators over typed rows. None of them touches Arrow.
 
+mod co_process;
 mod filter;
 mod flat_map;
 mod inspect;
@@ -9,6 +10,7 @@ mod reduce;
 mod split;
 mod timestamps;
 
+pub use co_process::{CoProcess, CoProcessing};
 pub use filter::Filter;
 pub use flat_map::FlatMap;
 pub use inspect::Inspect;

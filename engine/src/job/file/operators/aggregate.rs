@@ -6,7 +6,6 @@ use super::{aggregates, own_keys};
 use crate::job::Port;
 use crate::job::file::error::JobFileError;
 use crate::job::file::inputs::Consumer;
-use crate::job::file::stream::Stream;
 use crate::job::file::wiring::Wiring;
 use crate::operators::columnar::{Aggregate, EmitResults};
 use crate::partition::Parallelism;
@@ -58,6 +57,9 @@ pub(super) fn add(wiring: &mut Wiring<'_>, consumer: &Consumer<'_>) -> Result<()
     if !is_keyed {
         wiring.graph[node].parallelism = Some(Parallelism::ONE);
     }
-    wiring.name(consumer.declared.name, Stream::of(node, Port::Main, schema));
+    wiring.name(
+        consumer.declared.name,
+        input.behind(node, Port::Main, schema),
+    );
     Ok(())
 }

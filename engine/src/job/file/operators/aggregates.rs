@@ -6,7 +6,7 @@ use arrow::datatypes::{DataType, SchemaRef};
 
 use crate::expr::{
     AggregateExpr, AggregateKind as Written, BoundAggregate, BoundExpr, BoundProjection, Expr,
-    Projection,
+    ExprError, Projection,
 };
 use crate::job::Port;
 use crate::job::file::error::JobFileError;
@@ -95,6 +95,16 @@ impl Arguments {
             .map_or(&self.input, BoundProjection::schema)
     }
 
+    /// The columns of the input, out of rows that are aggregated; none if they are the same.
+    pub(super) fn back(&self) -> Result<Option<BoundProjection>, ExprError> {
+        if self.computed.is_none() {
+            return Ok(None);
+        }
+        Projection::parse_named(&unchanged(&self.input))?
+            .bind(self.schema())
+            .map(Some)
+    }
+
     /// The rows that are aggregated: `input`, behind an operator that computes what has to be
     /// computed. That operator runs where the aggregates do, so that rows are spread once.
     pub(super) fn computed(
@@ -107,21 +117,40 @@ impl Arguments {
         let Some(projection) = self.computed.clone() else {
             return input;
         };
-        let schema = projection.schema().clone();
-        let node = wiring.operator(consumer, &input, 0, move |_| {
-            let projection = projection.clone();
-            let project = Box::new(move |batch: &_| Ok(projection.evaluate(batch)?));
-            Ok(Box::new(Project::new(project)))
-        });
         let name = format!("{}.arguments", consumer.declared.name);
-        let added = &mut wiring.graph[node];
-        added.uid = added.uid.take().map(|uid| format!("{uid}.arguments"));
-        added.name = name;
+        let rows = project(wiring, consumer, input, projection, &name);
         if !is_keyed {
-            added.parallelism = Some(Parallelism::ONE);
+            for outlet in &rows.outlets {
+                wiring.graph[outlet.node].parallelism = Some(Parallelism::ONE);
+            }
         }
-        Stream::of(node, Port::Main, schema).routed(&Route::Forward)
+        rows.routed(&Route::Forward)
     }
+}
+
+/// Rows of `input` with the columns of `projection`, by an operator `name` that goes with a
+/// consumer.
+pub(super) fn project(
+    wiring: &mut Wiring<'_>,
+    consumer: &Consumer<'_>,
+    input: Stream,
+    projection: BoundProjection,
+    name: &str,
+) -> Stream {
+    let schema = projection.schema().clone();
+    let node = wiring.operator(consumer, &input, 0, move |_| {
+        let projection = projection.clone();
+        let project = Box::new(move |batch: &_| Ok(projection.evaluate(batch)?));
+        Ok(Box::new(Project::new(project)))
+    });
+    // It has no state, but the name that state would go by is its own all the same.
+    let added = &mut wiring.graph[node];
+    added.uid = added.uid.take().map(|uid| match name.rsplit_once('.') {
+        Some((_, part)) => format!("{uid}.{part}"),
+        None => uid,
+    });
+    name.clone_into(&mut added.name);
+    input.behind(node, Port::Main, schema)
 }
 
 /// The columns that aggregates read.
@@ -183,14 +212,11 @@ impl Columns<'_> {
         self.input.fields().len() + index
     }
 
-    fn projection(&self) -> Result<Option<BoundProjection>, crate::expr::ExprError> {
+    fn projection(&self) -> Result<Option<BoundProjection>, ExprError> {
         if self.computed.is_empty() {
             return Ok(None);
         }
-        let fields = self.input.fields().iter();
-        let mut columns: Vec<(String, String)> = fields
-            .map(|field| (field.name().clone(), quoted(field.name())))
-            .collect();
+        let mut columns = unchanged(self.input);
         let computed = self
             .computed
             .iter()
@@ -200,6 +226,14 @@ impl Columns<'_> {
             .bind(self.input)
             .map(Some)
     }
+}
+
+/// Every column of a schema as it is, by its name.
+fn unchanged(schema: &SchemaRef) -> Vec<(String, String)> {
+    let fields = schema.fields().iter();
+    fields
+        .map(|field| (field.name().clone(), quoted(field.name())))
+        .collect()
 }
 
 fn quoted(name: &str) -> String {

@@ -54,8 +54,8 @@ fn add(
         "parallelism",
         "exchange",
         "key",
-        "capacity",
-        "bytes_max",
+        "edge_capacity",
+        "edge_bytes_max",
         "starts_chain",
     ];
     for key in unfit.iter().filter(|key| !allowed.contains(key)) {

@@ -6,7 +6,6 @@ use super::own_keys;
 use crate::job::Port;
 use crate::job::file::error::JobFileError;
 use crate::job::file::inputs::Consumer;
-use crate::job::file::stream::Stream;
 use crate::job::file::wiring::Wiring;
 use crate::operators::columnar::Filter;
 
@@ -27,7 +26,7 @@ pub(super) fn add(wiring: &mut Wiring<'_>, consumer: &Consumer<'_>) -> Result<()
     });
     wiring.name(
         consumer.declared.name,
-        Stream::of(node, Port::Main, input.schema),
+        input.behind(node, Port::Main, input.schema.clone()),
     );
     Ok(())
 }

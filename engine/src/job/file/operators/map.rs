@@ -10,7 +10,6 @@ use crate::job::Port;
 use crate::job::file::common::Names;
 use crate::job::file::error::JobFileError;
 use crate::job::file::inputs::Consumer;
-use crate::job::file::stream::Stream;
 use crate::job::file::wiring::Wiring;
 use crate::operators::columnar::Project;
 
@@ -25,12 +24,15 @@ pub(super) fn add(wiring: &mut Wiring<'_>, consumer: &Consumer<'_>) -> Result<()
     let input = wiring.input(consumer)?;
     let projection = projection(wiring, consumer, &keys.select, &input.schema)?;
     let schema = projection.schema().clone();
+    let makes_event_time = projection.columns()[0].is_column() != Some(0);
     let node = wiring.operator(consumer, &input, 0, move |_| {
         let projection = projection.clone();
         let project = Box::new(move |batch: &_| Ok(projection.evaluate(batch)?));
         Ok(Box::new(Project::new(project)))
     });
-    wiring.name(consumer.declared.name, Stream::of(node, Port::Main, schema));
+    let mut stream = input.behind(node, Port::Main, schema);
+    stream.has_event_time |= makes_event_time;
+    wiring.name(consumer.declared.name, stream);
     Ok(())
 }
 

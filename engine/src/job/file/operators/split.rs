@@ -6,7 +6,6 @@ use super::own_keys;
 use crate::job::Port;
 use crate::job::file::error::JobFileError;
 use crate::job::file::inputs::Consumer;
-use crate::job::file::stream::Stream;
 use crate::job::file::wiring::Wiring;
 use crate::operator::SideTag;
 use crate::operators::columnar::Split;
@@ -27,8 +26,8 @@ pub(super) fn add(wiring: &mut Wiring<'_>, consumer: &Consumer<'_>) -> Result<()
         Ok(Box::new(Split::new(to_main, SideTag::new(0))))
     });
     let name = consumer.declared.name;
-    let others = Stream::of(node, Port::Side(0), input.schema.clone());
+    let others = input.behind(node, Port::Side(0), input.schema.clone());
     wiring.name(format!("{name}.others"), others);
-    wiring.name(name, Stream::of(node, Port::Main, input.schema));
+    wiring.name(name, input.behind(node, Port::Main, input.schema.clone()));
     Ok(())
 }

@@ -7,7 +7,6 @@ use crate::job::Port;
 use crate::job::file::common::Watermark;
 use crate::job::file::error::JobFileError;
 use crate::job::file::inputs::Consumer;
-use crate::job::file::stream::Stream;
 use crate::job::file::wiring::Wiring;
 use crate::operators::columnar::AssignWatermarks;
 use crate::watermark::WatermarkStrategy;
@@ -35,12 +34,13 @@ pub(super) fn add(wiring: &mut Wiring<'_>, consumer: &Consumer<'_>) -> Result<()
         strategy = strategy.idle_after(quiet_ms);
     }
     let input = wiring.input(consumer)?;
+    wiring.require_event_time(consumer, &input)?;
     let node = wiring.operator(consumer, &input, 0, move |_| {
         Ok(Box::new(AssignWatermarks::new(strategy)))
     });
     wiring.name(
         consumer.declared.name,
-        Stream::of(node, Port::Main, input.schema),
+        input.behind(node, Port::Main, input.schema.clone()),
     );
     Ok(())
 }

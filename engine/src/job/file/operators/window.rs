@@ -42,6 +42,7 @@ pub(super) fn add(wiring: &mut Wiring<'_>, consumer: &Consumer<'_>) -> Result<()
         wiring.document.error(&path(key), error.to_string())
     })?;
     let input = wiring.input(consumer)?;
+    wiring.require_event_time(consumer, &input)?;
     let key_columns = input.key().map(<[usize]>::to_vec).unwrap_or_default();
     aggregates::require_key(wiring, consumer, &key_columns)?;
     let arguments = aggregates::bind(wiring, consumer, &keys.aggregates, &input.schema)?;
@@ -60,18 +61,27 @@ pub(super) fn add(wiring: &mut Wiring<'_>, consumer: &Consumer<'_>) -> Result<()
     })?;
     let is_keyed = !spec.key_columns.is_empty();
     let input = arguments.computed(wiring, consumer, input, is_keyed);
-    let input_schema = input.schema.clone();
+    let taken_in = input.schema.clone();
     let node = wiring.operator(consumer, &input, 1, move |_| {
         Ok(Box::new(WindowAggregate::new(
-            input_schema.clone(),
+            taken_in.clone(),
             spec.clone(),
         )?))
     });
     if !is_keyed {
         wiring.graph[node].parallelism = Some(Parallelism::ONE);
     }
-    let late = Stream::of(node, Port::Side(0), input.schema);
-    wiring.name(format!("{}.late", declared.name), late);
-    wiring.name(declared.name, Stream::of(node, Port::Main, schema));
+    let name = declared.name;
+    let mut late = Stream::of(node, Port::Side(0), input.schema);
+    let late_name = format!("{name}.late");
+    if wiring.is_taken(&late_name) {
+        let back = arguments.back();
+        let back = back.map_err(|error| wiring.refused(consumer, &["aggregates"], &error))?;
+        if let Some(back) = back {
+            late = aggregates::project(wiring, consumer, late, back, &late_name);
+        }
+    }
+    wiring.name(late_name, late);
+    wiring.name(name, Stream::of(node, Port::Main, schema));
     Ok(())
 }

@@ -1,66 +1,10 @@
-//! Job files: whatever does not fit is refused before anything runs, with its line and its key.
-//!
-//! Each case takes a job that is valid, changes one thing in it, and says what the error must
-//! name. The same job in JSON gives the same plan, and errors at the same keys.
+//! Whatever does not fit is refused before anything runs, with its line and its key.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use ringway::job::file::{JobFileError, Language, LoadedJob, Overrides};
-use ringway::job::{Plan, PlanError};
+use ringway::job::file::{Language, LoadedJob, Overrides};
 
-/// A valid job. Lines count from 1.
-const JOB: &str = r#"name = "sample"
-[job]
-parallelism = 2
-[sources.numbers]
-connector = "generator"
-rows = 100
-[operators.even]
-type = "filter"
-input = "numbers"
-where = "id % 2 = 0"
-[operators.per_key]
-type = "window"
-input = "even"
-key = ["key"]
-size = "1s"
-aggregates = [
-  "count(*) AS n",
-  "sum(value / 2) AS total",
-]
-[sinks.out]
-connector = "blackhole"
-input = "per_key"
-"#;
-
-fn load(text: &str) -> Result<LoadedJob, JobFileError> {
-    load_at(text, Language::Toml, &examples())
-}
-
-fn load_at(text: &str, language: Language, base: &Path) -> Result<LoadedJob, JobFileError> {
-    LoadedJob::parse(text, language, base, &Overrides::default())
-}
-
-fn examples() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/examples")
-}
-
-/// The valid job with `from` replaced by `to`.
-fn changed(from: &str, to: &str) -> String {
-    assert!(JOB.contains(from), "{from}");
-    JOB.replacen(from, to, 1)
-}
-
-/// What the plan of a job is, for comparing it with another.
-fn plan(job: LoadedJob) -> Result<String, PlanError> {
-    let workers = vec![None, None];
-    let options = job.options.plan_options(workers);
-    let plan = Plan::new(job.graph, &options)?;
-    Ok(format!(
-        "{}: {:#?} {:#?}",
-        plan.name, plan.chains, plan.links
-    ))
-}
+use crate::sample::{changed, load, load_at};
 
 /// The job with one thing changed is refused at `line` and `key`, with all of `says`.
 #[track_caller]
@@ -76,15 +20,6 @@ fn refused(from: &str, to: &str, line: usize, key: &str, says: &[&str]) {
         assert!(message.contains(part), "{part}: {message}");
     }
     assert!(message.starts_with(&format!("line {line}")), "{message}");
-}
-
-#[test]
-fn the_job_is_valid_as_it_is() {
-    let job = load(JOB).unwrap();
-    assert_eq!(job.graph.name, "sample");
-    assert_eq!((job.sources.len(), job.sinks.len()), (1, 1));
-    assert!(job.warnings.is_empty());
-    plan(job).unwrap();
 }
 
 #[test]
@@ -522,11 +457,38 @@ fn a_name_stands_for_one_thing() {
 }
 
 #[test]
-fn the_same_uid_twice_is_refused_when_the_job_is_planned() {
-    let job = changed("rows = 100", "rows = 100\nuid = \"one\"");
-    let job = job.replace("where =", "uid = \"one\"\nwhere =");
-    let error = plan(load(&job).unwrap()).unwrap_err();
-    assert!(matches!(error, PlanError::DuplicateUid { .. }), "{error}");
+fn the_same_uid_twice_is_refused() {
+    let from = "rows = 100\n[operators.even]";
+    let to = "uid = \"one\"\n[operators.even]\nuid = \"one\"";
+    let says = ["`numbers` has the uid `one` too"];
+    refused(from, to, 8, "operators.even.uid", &says);
+}
+
+#[test]
+fn what_only_the_plan_shows_is_refused_at_its_table() {
+    let refused = |from: &str, to: &str, line: usize, key: &str, says: &str| {
+        let mut job = load(&changed(from, to)).unwrap();
+        let error = job.plan(vec![None]).err().expect("it cannot be planned");
+        let place = (error.place().line, error.place().key.as_str());
+        assert_eq!(place, (Some(line), key), "{error}");
+        assert!(error.to_string().contains(says), "{error}");
+    };
+    let to = "\"blackhole\"\nparallelism = 3\nexchange = \"forward\"";
+    refused(
+        "\"blackhole\"",
+        to,
+        20,
+        "sinks.out",
+        "has 3, but the stream between",
+    );
+    let to = "edge_bytes_max = \"3GiB\"\nkey = [\"key\"]";
+    refused(
+        "key = [\"key\"]",
+        to,
+        11,
+        "operators.per_key",
+        "even -> per_key",
+    );
 }
 
 #[test]
@@ -574,6 +536,38 @@ fn a_source_without_its_event_time_is_refused() {
         "sources.numbers.event_time",
         &["of type Utf8"],
     );
+}
+
+#[test]
+fn what_needs_event_times_is_refused_where_there_are_none() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(
+        folder.path().join("rows.json"),
+        "{\"id\": 1, \"key\": 2, \"value\": 3}\n",
+    )
+    .unwrap();
+    let from = "connector = \"generator\"\nrows = 100";
+    let source = "connector = \"ndjson\"\npath = \"rows.json\"";
+    let refused = |text: &str, key: &str, says: &str| {
+        let error = load_at(text, Language::Toml, folder.path()).unwrap_err();
+        assert_eq!(error.place().key, key, "{error}");
+        assert!(error.to_string().contains(says), "{error}");
+    };
+    let key = "operators.per_key.input";
+    refused(
+        &changed(from, source),
+        key,
+        "no event time: say in `event_time`",
+    );
+    let watermark = format!("{source}\nwatermark = {{ strategy = \"monotonic\" }}");
+    refused(
+        &changed(from, &watermark),
+        "sources.numbers.watermark",
+        "no column `event_time`",
+    );
+    let with = changed(from, &format!("{source}\nevent_time = \"id\""));
+    let with = with.replace("id % 2 = 0", "key > 0");
+    load_at(&with, Language::Toml, folder.path()).unwrap();
 }
 
 #[test]
@@ -625,178 +619,4 @@ fn what_no_subtask_runs_has_no_parallelism() {
         key,
         &["give this key to what takes its rows"],
     );
-}
-
-#[test]
-fn side_outputs_unions_and_keys_are_streams_like_others() {
-    let job = r#"
-        [sources.a]
-        connector = "generator"
-        rows = 10
-        [sources.b]
-        connector = "nexmark"
-        rows = 10
-        [operators.c]
-        type = "map"
-        input = "b"
-        select = "auction AS id, bidder AS key, price AS value"
-        [operators.both]
-        type = "union"
-        input = ["a", "c"]
-        [operators.keyed]
-        type = "key_by"
-        input = "both"
-        key = "key"
-        [operators.window]
-        type = "window"
-        input = "keyed"
-        size = "10s"
-        slide = "5s"
-        parallelism = 4
-        aggregates = ["max(value) FILTER (WHERE id > 3) AS m"]
-        [operators.parts]
-        type = "split"
-        input = "window.late"
-        where = "id > 7"
-        [sinks.big]
-        connector = "blackhole"
-        input = "parts"
-        [sinks.small]
-        connector = "blackhole"
-        input = "parts.others"
-        exchange = "broadcast"
-        capacity = 7
-        bytes_max = "2MiB"
-        [sinks.results]
-        connector = "blackhole"
-        input = "window"
-    "#;
-    let plan = plan(load(job).unwrap()).unwrap();
-    for part in [
-        "window.arguments",
-        "Key",
-        "Broadcast",
-        "capacity_elements: 7",
-        "Side(",
-    ] {
-        assert!(plan.contains(part), "{part}: {plan}");
-    }
-    assert!(plan.contains(&format!("bytes_max: {}", 2 << 20)), "{plan}");
-}
-
-#[test]
-fn a_stream_that_nothing_takes_is_a_warning() {
-    let job = load(&changed("input = \"per_key\"", "input = \"even\"")).unwrap();
-    assert_eq!(
-        job.warnings,
-        ["nothing takes `per_key`: its rows are discarded"]
-    );
-}
-
-#[test]
-fn what_the_command_line_says_goes_before_the_file() {
-    let overrides = Overrides {
-        parallelism: Some(ringway::partition::Parallelism::new(5).unwrap()),
-    };
-    let job = LoadedJob::parse(JOB, Language::Toml, Path::new(""), &overrides).unwrap();
-    assert_eq!(job.options.parallelism().subtasks(), 5);
-}
-
-/// [`JOB`], in JSON.
-const JSON: &str = r#"{
-  "name": "sample",
-  "job": { "parallelism": 2 },
-  "sources": {
-    "numbers": { "connector": "generator", "rows": 100 }
-  },
-  "operators": {
-    "even": {
-      "type": "filter",
-      "input": "numbers",
-      "where": "id % 2 = 0"
-    },
-    "per_key": {
-      "type": "window",
-      "input": "even",
-      "key": ["key"],
-      "size": "1s",
-      "aggregates": [
-        "count(*) AS n",
-        "sum(value / 2) AS total"
-      ]
-    }
-  },
-  "sinks": { "out": { "connector": "blackhole", "input": "per_key" } }
-}
-"#;
-
-#[test]
-fn json_says_the_same_as_toml() {
-    let toml = plan(load(JOB).unwrap()).unwrap();
-    let json = load_at(JSON, Language::Json, Path::new("")).unwrap();
-    assert_eq!(plan(json).unwrap(), toml);
-}
-
-#[test]
-fn errors_in_json_have_their_line_and_key_too() {
-    for (from, to, line, key) in [
-        (
-            "\"rows\": 100",
-            "\"rows\": \"x\"",
-            5,
-            "sources.numbers.rows",
-        ),
-        ("\"where\"", "\"were\"", 11, "operators.even.were"),
-        ("id % 2", "ids % 2", 11, "operators.even.where"),
-        (
-            "sum(value / 2)",
-            "sum(valu)",
-            20,
-            "operators.per_key.aggregates.1",
-        ),
-        ("\"size\": \"1s\",", "", 13, "operators.per_key"),
-        (
-            "\"type\": \"filter\"",
-            "\"type\": \"filter\", \"type\": 1",
-            9,
-            "",
-        ),
-        ("\"name\": \"sample\",", "\"name\": sample,", 2, ""),
-    ] {
-        assert!(JSON.contains(from), "{from}");
-        let text = JSON.replacen(from, to, 1);
-        let error = load_at(&text, Language::Json, Path::new("")).unwrap_err();
-        let place = error.place();
-        assert_eq!(
-            (place.line, place.key.as_str()),
-            (Some(line), key),
-            "{error}"
-        );
-    }
-    let list = load_at("[]", Language::Json, Path::new("")).unwrap_err();
-    assert!(list.to_string().contains("is a table"), "{list}");
-}
-
-#[test]
-fn no_text_makes_the_reader_panic() {
-    let texts = [JOB, JSON];
-    for (text, language) in texts
-        .iter()
-        .flat_map(|text| [(text, Language::Toml), (text, Language::Json)])
-    {
-        for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)) {
-            drop(load_at(&text[..end], language, Path::new("")));
-            let mut cut = text.to_string();
-            cut.remove(end);
-            drop(load_at(&cut, language, Path::new("")));
-        }
-    }
-}
-
-#[test]
-fn the_flights_example_is_valid() {
-    let path = examples().join("flights.toml");
-    let job = LoadedJob::load(&path, &Overrides::default()).unwrap();
-    assert_eq!((job.sources.len(), job.sinks.len()), (2, 3));
-    assert!(job.warnings.is_empty());
 }

@@ -1,0 +1,314 @@
+//! Joins of record batches.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, BooleanArray, Int64Array, RecordBatch};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::SchemaRef;
+
+use crate::batch::Either;
+use crate::column::{event_times, filter_batch};
+use crate::element::Watermark;
+use crate::error::OperatorError;
+use crate::operator::{Emitter, Operator, Progress, SideTag};
+use crate::operators::SpecError;
+use crate::operators::aggregate::KeyInterner;
+use crate::operators::schema::require_same_types;
+
+use super::columns::{JoinedRows, RowOfBatch};
+use super::kind::JoinKind;
+use super::schema::JoinSpec;
+use super::state::{Entering, JoinState};
+
+/// Joins record batches by key and event time.
+///
+/// Orders with the shipments that follow within a day:
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use arrow::datatypes::{DataType, Field, Schema};
+/// use ringway::operators::join::{IntervalBounds, Join, JoinKind, JoinSpec, JoinTime};
+///
+/// let fields = |second: &str| {
+///     Arc::new(Schema::new(vec![
+///         Field::new("event_time", DataType::Int64, true),
+///         Field::new(second, DataType::Utf8, false),
+///         Field::new("order", DataType::Int64, false),
+///     ]))
+/// };
+/// let (orders, shipments) = (fields("customer"), fields("carrier"));
+/// let spec = JoinSpec {
+///     kind: JoinKind::Left,
+///     time: JoinTime::Interval(IntervalBounds::new(0, 86_400_000)?),
+///     left_keys: vec![2],
+///     right_keys: vec![2],
+///     left_late: None,
+///     right_late: None,
+/// };
+/// let output = spec.output_schema(&orders, &shipments)?;
+/// assert_eq!(output.field(2).name(), "customer");
+/// assert!(output.field(5).is_nullable(), "an order may have no shipment");
+/// let join = Join::new(orders, shipments, spec)?;
+/// # let _ = join;
+/// # Ok::<(), ringway::operators::SpecError>(())
+/// ```
+pub struct Join {
+    kind: JoinKind,
+    left: JoinInput,
+    right: JoinInput,
+    keys: KeyInterner,
+    key_schema: SchemaRef,
+    spec: JoinSpec,
+    state: JoinState<u32, RowOfBatch, RowOfBatch>,
+    joined: JoinedRows,
+    entering: Option<EnteringBatch>,
+    advancing: Option<Watermark>,
+    late_rows: u64,
+    untimed_rows: u64,
+}
+
+/// What is known of one input.
+struct JoinInput {
+    schema: SchemaRef,
+    keys: Vec<usize>,
+    late: Option<SideTag<RecordBatch>>,
+}
+
+/// A batch whose rows are entering.
+struct EnteringBatch {
+    is_left: bool,
+    batch: Arc<RecordBatch>,
+    times: Int64Array,
+    keys: Vec<u32>,
+    null_keys: Option<NullBuffer>,
+    next: usize,
+    row: Option<Entering<u32, RowOfBatch>>,
+}
+
+impl Join {
+    /// An operator for batches of `left` and `right`.
+    ///
+    /// # Errors
+    /// As for [`JoinSpec::output_schema`], and when a column has a type that cannot be a key.
+    pub fn new(left: SchemaRef, right: SchemaRef, spec: JoinSpec) -> Result<Self, SpecError> {
+        let output = spec.output_schema(&left, &right)?;
+        let key_schema = spec.key_schema(&left, &right)?;
+        let positions: Vec<usize> = (0..spec.left_keys.len()).collect();
+        let comes_out = |schema: &SchemaRef, kinds: [JoinKind; 2]| {
+            (spec.kind.gives_pairs() || kinds.contains(&spec.kind)).then(|| Arc::clone(schema))
+        };
+        let left_out = comes_out(&left, [JoinKind::LeftSemi, JoinKind::LeftAnti]);
+        let right_out = comes_out(&right, [JoinKind::RightSemi, JoinKind::RightAnti]);
+        Ok(Self {
+            kind: spec.kind,
+            left: JoinInput {
+                schema: left,
+                keys: spec.left_keys.clone(),
+                late: spec.left_late,
+            },
+            right: JoinInput {
+                schema: right,
+                keys: spec.right_keys.clone(),
+                late: spec.right_late,
+            },
+            keys: KeyInterner::new(&key_schema, &positions)?,
+            key_schema,
+            state: JoinState::new(spec.kind, spec.time),
+            joined: JoinedRows::new(output, spec.time, left_out, right_out),
+            spec,
+            entering: None,
+            advancing: None,
+            late_rows: 0,
+            untimed_rows: 0,
+        })
+    }
+
+    /// Rows that came too late to be joined.
+    pub const fn late_rows(&self) -> u64 {
+        self.late_rows
+    }
+
+    /// Rows without an event time, which match nothing.
+    pub const fn untimed_rows(&self) -> u64 {
+        self.untimed_rows
+    }
+
+    /// The rows of `batch` that are in time; the others go to the late output.
+    fn set_late_aside(
+        &mut self,
+        is_left: bool,
+        batch: RecordBatch,
+        out: &mut Emitter<'_, RecordBatch>,
+    ) -> Result<RecordBatch, OperatorError> {
+        let times = event_times(&batch)?;
+        if times.null_count() == 0 && !self.state.is_late(arrow::compute::min(times)) {
+            return Ok(batch);
+        }
+        let taken: BooleanArray = times
+            .iter()
+            .map(|time| Some(!self.state.is_late(time)))
+            .collect();
+        let untimed = times.null_count();
+        self.untimed_rows += untimed as u64;
+        self.late_rows += (taken.false_count() - untimed) as u64;
+        let input = if is_left { &self.left } else { &self.right };
+        if let Some(tag) = input.late {
+            let others = BooleanArray::new(!taken.values(), None);
+            out.emit_side(tag, filter_batch(&batch, &others)?);
+        }
+        Ok(filter_batch(&batch, &taken)?)
+    }
+
+    fn begin(
+        &mut self,
+        is_left: bool,
+        batch: RecordBatch,
+        out: &mut Emitter<'_, RecordBatch>,
+    ) -> Result<(), OperatorError> {
+        let input = if is_left { &self.left } else { &self.right };
+        require_same_types(&input.schema, batch.schema_ref())?;
+        let batch = self.set_late_aside(is_left, batch, out)?;
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        let input = if is_left { &self.left } else { &self.right };
+        let columns: Vec<_> = input
+            .keys
+            .iter()
+            .map(|at| Arc::clone(batch.column(*at)))
+            .collect();
+        let null_keys = columns
+            .iter()
+            .fold(None, |nulls: Option<NullBuffer>, column| {
+                NullBuffer::union(nulls.as_ref(), column.logical_nulls().as_ref())
+            });
+        let mut keys = Vec::new();
+        let key_batch = RecordBatch::try_new(Arc::clone(&self.key_schema), columns)?;
+        self.keys.intern(&key_batch, &mut keys)?;
+        // Every row holds its key until it is in, so that no key is given away before.
+        keys.iter().for_each(|key| self.keys.hold(*key));
+        self.entering = Some(EnteringBatch {
+            is_left,
+            times: event_times(&batch)?.clone(),
+            batch: Arc::new(batch),
+            keys,
+            null_keys,
+            next: 0,
+            row: None,
+        });
+        Ok(())
+    }
+
+    /// Joins until a batch of results is full; returns whether there is nothing left to do.
+    fn fill(&mut self) -> bool {
+        let keys = &mut self.keys;
+        if let Some(entering) = &mut self.entering {
+            if !entering.enter(&mut self.state, &mut self.joined, keys) {
+                return false;
+            }
+            self.entering = None;
+        }
+        if self.advancing.is_none_or(|watermark| watermark.idle) {
+            return true;
+        }
+        self.state
+            .expire(&mut self.joined, &mut |key| keys.release(*key))
+    }
+
+    fn go_on(&mut self, out: &mut Emitter<'_, RecordBatch>) -> Result<Progress, OperatorError> {
+        loop {
+            let done = self.fill();
+            if !self.joined.is_empty() {
+                if out.is_full() {
+                    return Ok(Progress::More);
+                }
+                out.emit(self.joined.build()?);
+            } else if !done {
+                return Ok(Progress::More);
+            }
+            if done {
+                break;
+            }
+        }
+        if let Some(watermark) = self.advancing.take() {
+            out.watermark(self.spec.time.passed_on(self.kind, watermark));
+        }
+        Ok(Progress::Done)
+    }
+
+    /// Rows and keys that wait.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> (usize, usize, usize) {
+        let (left, right) = self.state.waiting();
+        (left, right, self.keys.live())
+    }
+}
+
+impl EnteringBatch {
+    /// Goes on with the rows; returns whether all are in.
+    fn enter(
+        &mut self,
+        state: &mut JoinState<u32, RowOfBatch, RowOfBatch>,
+        joined: &mut JoinedRows,
+        keys: &mut KeyInterner,
+    ) -> bool {
+        while self.next < self.keys.len() {
+            let key = self.keys[self.next];
+            let row = self.row.get_or_insert_with(|| {
+                let nulls = self.null_keys.as_ref();
+                let matches = nulls.is_none_or(|nulls| nulls.is_valid(self.next));
+                let row = RowOfBatch {
+                    batch: Arc::clone(&self.batch),
+                    row: self.next as u32,
+                };
+                state.entering(matches.then_some(key), row, self.times.value(self.next))
+            });
+            let mut kept = |key: &u32| keys.hold(*key);
+            let is_in = match self.is_left {
+                true => state.enter_left(row, joined, &mut kept),
+                false => state.enter_right(row, joined, &mut kept),
+            };
+            if !is_in {
+                return false;
+            }
+            keys.release(key);
+            self.row = None;
+            self.next += 1;
+        }
+        true
+    }
+}
+
+impl Operator<Either<RecordBatch, RecordBatch>, RecordBatch> for Join {
+    fn process(
+        &mut self,
+        batch: Either<RecordBatch, RecordBatch>,
+        out: &mut Emitter<'_, RecordBatch>,
+    ) -> Result<Progress, OperatorError> {
+        match batch {
+            Either::Left(batch) => self.begin(true, batch, out)?,
+            Either::Right(batch) => self.begin(false, batch, out)?,
+        }
+        self.go_on(out)
+    }
+
+    fn on_watermark(
+        &mut self,
+        watermark: Watermark,
+        out: &mut Emitter<'_, RecordBatch>,
+    ) -> Result<Progress, OperatorError> {
+        if !watermark.idle {
+            self.state.advance(watermark.timestamp);
+        }
+        self.advancing = Some(watermark);
+        self.go_on(out)
+    }
+
+    fn resume(&mut self, out: &mut Emitter<'_, RecordBatch>) -> Result<Progress, OperatorError> {
+        self.go_on(out)
+    }
+}
+
+#[cfg(test)]
+mod tests;

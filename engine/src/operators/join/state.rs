@@ -1,0 +1,399 @@
+//! The rows that wait for a match, and the rules by which they come and go.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::hash::Hash;
+
+use crate::element::EventTime;
+use crate::operators::aggregate::FastHash;
+
+use super::kind::{Alone, JoinKind};
+use super::time::{JoinTime, JoinTimes};
+
+/// Rows whose time is past that one call lets go of, so that freeing many does not hold the
+/// core.
+const EXPIRED_ROWS_MAX: usize = 65_536;
+
+/// Takes what a join gives.
+pub(super) trait JoinOutput<L, R> {
+    /// Takes a pair, or a row alone, with the time at which it joined.
+    fn give(&mut self, time: EventTime, left: Option<&L>, right: Option<&R>);
+
+    /// Whether to stop until there is room.
+    fn is_full(&self) -> bool;
+}
+
+/// The rows of both sides that wait for a match.
+pub(super) struct JoinState<K, L, R> {
+    kind: JoinKind,
+    time: JoinTime,
+    left: Waiting<K, L>,
+    right: Waiting<K, R>,
+    /// The first join time that may still come.
+    frontier: i128,
+}
+
+/// A row on its way into a join.
+pub(super) struct Entering<K, T> {
+    /// None for a row that nothing matches.
+    key: Option<K>,
+    row: T,
+    times: JoinTimes,
+    offer: Option<Offer>,
+}
+
+/// A row at one of the times at which it joins.
+struct Offer {
+    time: EventTime,
+    /// The row of the other side to look at next, once that is known.
+    next: Option<usize>,
+    matched: bool,
+}
+
+/// How rows of one side meet those of the other.
+#[derive(Clone, Copy)]
+struct Meeting {
+    pairs: bool,
+    own: Alone,
+    other: Alone,
+    /// Rows of the other side match that are this much later, at least and at most.
+    from: i128,
+    upto: i128,
+    frontier: i128,
+}
+
+/// The rows of one side that wait, by key and time.
+struct Waiting<K, T> {
+    by_key: HashMap<K, VecDeque<Kept<T>>, FastHash>,
+    /// All rows by time; those of a key in the order in which they wait.
+    due: BinaryHeap<Reverse<(EventTime, u64, ByPosition<K>)>>,
+    next_number: u64,
+}
+
+struct Kept<T> {
+    time: EventTime,
+    /// None when the row is done with before its time.
+    row: Option<T>,
+    matched: bool,
+}
+
+/// A key that takes no part in an order that the number before it decides.
+struct ByPosition<K>(K);
+
+/// Sees a side's rows as the left ones.
+struct Flipped<'a, O>(&'a mut O);
+
+impl<K: Eq + Hash + Clone, L: Clone, R: Clone> JoinState<K, L, R> {
+    pub(super) fn new(kind: JoinKind, time: JoinTime) -> Self {
+        Self {
+            kind,
+            time,
+            left: Waiting::default(),
+            right: Waiting::default(),
+            frontier: i128::MIN,
+        }
+    }
+
+    /// Whether a row of this event time, or without one, comes too late to join.
+    pub(super) fn is_late(&self, time: Option<EventTime>) -> bool {
+        time.is_none_or(|time| i128::from(self.time.last_time_of(time)) < self.frontier)
+    }
+
+    /// A row with an event time that is about to enter; without a key nothing matches it.
+    pub(super) fn entering<T>(&self, key: Option<K>, row: T, time: EventTime) -> Entering<K, T> {
+        Entering {
+            key,
+            row,
+            times: self.time.times_of(time),
+            offer: None,
+        }
+    }
+
+    /// Goes on with a left row; returns whether it is in, and calls `kept` each time that its
+    /// key is kept.
+    pub(super) fn enter_left(
+        &mut self,
+        entering: &mut Entering<K, L>,
+        out: &mut impl JoinOutput<L, R>,
+        kept: &mut dyn FnMut(&K),
+    ) -> bool {
+        let bounds = self.time.bounds();
+        let meeting = Meeting {
+            pairs: self.kind.gives_pairs(),
+            own: self.kind.left_alone(),
+            other: self.kind.right_alone(),
+            from: bounds.lower_ms().into(),
+            upto: bounds.upper_ms().into(),
+            frontier: self.frontier,
+        };
+        meeting.enter(entering, &mut self.left, &mut self.right, out, kept)
+    }
+
+    /// Goes on with a right row, as [`JoinState::enter_left`] does with a left one.
+    pub(super) fn enter_right(
+        &mut self,
+        entering: &mut Entering<K, R>,
+        out: &mut impl JoinOutput<L, R>,
+        kept: &mut dyn FnMut(&K),
+    ) -> bool {
+        let bounds = self.time.bounds();
+        let meeting = Meeting {
+            pairs: self.kind.gives_pairs(),
+            own: self.kind.right_alone(),
+            other: self.kind.left_alone(),
+            from: -i128::from(bounds.upper_ms()),
+            upto: -i128::from(bounds.lower_ms()),
+            frontier: self.frontier,
+        };
+        let out = &mut Flipped(out);
+        meeting.enter(entering, &mut self.right, &mut self.left, out, kept)
+    }
+
+    /// A watermark has come.
+    pub(super) fn advance(&mut self, watermark: EventTime) {
+        self.frontier = self.frontier.max(self.time.frontier(watermark));
+    }
+
+    /// Lets go of rows that nothing can match any more, left ones first, and gives those that
+    /// the kind asks for. Calls `released` for each time that their key was kept. Returns
+    /// whether that is all.
+    pub(super) fn expire(
+        &mut self,
+        out: &mut impl JoinOutput<L, R>,
+        released: &mut dyn FnMut(&K),
+    ) -> bool {
+        let bounds = self.time.bounds();
+        let left_before = self.frontier - i128::from(bounds.upper_ms());
+        let right_before = self.frontier + i128::from(bounds.lower_ms());
+        let mut budget = EXPIRED_ROWS_MAX;
+        let (left, right) = (self.kind.left_alone(), self.kind.right_alone());
+        self.left
+            .expire(left_before, left, &mut budget, out, released)
+            && self.right.expire(
+                right_before,
+                right,
+                &mut budget,
+                &mut Flipped(out),
+                released,
+            )
+    }
+
+    /// Rows that wait, of both sides.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> (usize, usize) {
+        assert_eq!(
+            self.left.due.is_empty() && self.right.due.is_empty(),
+            self.left.by_key.is_empty() && self.right.by_key.is_empty(),
+            "keys go with their last row"
+        );
+        (self.left.due.len(), self.right.due.len())
+    }
+}
+
+impl Meeting {
+    fn enter<K: Eq + Hash + Clone, A: Clone, B>(
+        self,
+        entering: &mut Entering<K, A>,
+        own: &mut Waiting<K, A>,
+        other: &mut Waiting<K, B>,
+        out: &mut impl JoinOutput<A, B>,
+        kept: &mut dyn FnMut(&K),
+    ) -> bool {
+        loop {
+            let mut offer = match entering.offer.take() {
+                Some(offer) => offer,
+                None => {
+                    let frontier = self.frontier;
+                    let in_time = |time: &EventTime| i128::from(*time) >= frontier;
+                    let Some(time) = entering.times.find(in_time) else {
+                        return true;
+                    };
+                    Offer {
+                        time,
+                        next: None,
+                        matched: false,
+                    }
+                }
+            };
+            if out.is_full() || !self.offer(entering, &mut offer, own, other, out, kept) {
+                entering.offer = Some(offer);
+                return false;
+            }
+        }
+    }
+
+    /// Offers the row to the other side and keeps it where another match may come; returns
+    /// whether that is done.
+    fn offer<K: Eq + Hash + Clone, A: Clone, B>(
+        &self,
+        entering: &Entering<K, A>,
+        offer: &mut Offer,
+        own: &mut Waiting<K, A>,
+        other: &mut Waiting<K, B>,
+        out: &mut impl JoinOutput<A, B>,
+        kept: &mut dyn FnMut(&K),
+    ) -> bool {
+        let candidates = entering
+            .key
+            .as_ref()
+            .and_then(|key| other.by_key.get_mut(key));
+        if let Some(candidates) = candidates
+            && !self.offer_to(candidates, &entering.row, offer, out)
+        {
+            return false;
+        }
+        if offer.matched && self.own.ends_at_match {
+            return true;
+        }
+        let may_match = i128::from(offer.time) + self.upto >= self.frontier;
+        match &entering.key {
+            Some(key) if may_match => {
+                own.keep(key, offer, &entering.row);
+                kept(key);
+            }
+            _ if self.own.unmatched && !offer.matched => {
+                out.give(offer.time, Some(&entering.row), None);
+            }
+            _ => {}
+        }
+        true
+    }
+
+    /// Offers a row to those of the other side with its key; returns whether that is done.
+    fn offer_to<A, B>(
+        &self,
+        candidates: &mut VecDeque<Kept<B>>,
+        row: &A,
+        offer: &mut Offer,
+        out: &mut impl JoinOutput<A, B>,
+    ) -> bool {
+        let time = i128::from(offer.time);
+        let start = offer.next.unwrap_or_else(|| {
+            candidates.partition_point(|kept| i128::from(kept.time) < time + self.from)
+        });
+        for (index, kept) in candidates.iter_mut().enumerate().skip(start) {
+            if i128::from(kept.time) > time + self.upto {
+                break;
+            }
+            let Some(candidate) = &kept.row else {
+                continue;
+            };
+            if out.is_full() {
+                offer.next = Some(index);
+                return false;
+            }
+            (offer.matched, kept.matched) = (true, true);
+            if self.pairs {
+                out.give(offer.time.max(kept.time), Some(row), Some(candidate));
+            }
+            if self.other.matched {
+                out.give(kept.time, None, Some(candidate));
+            }
+            if self.other.ends_at_match {
+                kept.row = None;
+            }
+            if self.own.matched {
+                out.give(offer.time, Some(row), None);
+            }
+            if self.own.ends_at_match {
+                break;
+            }
+        }
+        true
+    }
+}
+
+impl<K: Eq + Hash + Clone, T: Clone> Waiting<K, T> {
+    fn keep(&mut self, key: &K, offer: &Offer, row: &T) {
+        let kept = Kept {
+            time: offer.time,
+            row: Some(row.clone()),
+            matched: offer.matched,
+        };
+        let rows = self.by_key.entry(key.clone()).or_default();
+        match rows.back() {
+            Some(last) if last.time > offer.time => {
+                let at = rows.partition_point(|kept| kept.time <= offer.time);
+                rows.insert(at, kept);
+            }
+            _ => rows.push_back(kept),
+        }
+        let position = ByPosition(key.clone());
+        self.due
+            .push(Reverse((offer.time, self.next_number, position)));
+        self.next_number += 1;
+    }
+
+    fn expire<O>(
+        &mut self,
+        before: i128,
+        alone: Alone,
+        budget: &mut usize,
+        out: &mut impl JoinOutput<T, O>,
+        released: &mut dyn FnMut(&K),
+    ) -> bool {
+        while let Some(Reverse((time, ..))) = self.due.peek() {
+            if i128::from(*time) >= before {
+                break;
+            }
+            if *budget == 0 || out.is_full() {
+                return false;
+            }
+            *budget -= 1;
+            // Invariant: it was peeked at just above, and every row that is due waits.
+            let Reverse((time, _, ByPosition(key))) = self.due.pop().expect("peeked at");
+            let rows = self.by_key.get_mut(&key).expect("a key with a row");
+            // The rows of a key are due in the order in which they wait.
+            let kept = rows.pop_front().expect("a row that is due");
+            debug_assert_eq!(kept.time, time);
+            if rows.is_empty() {
+                self.by_key.remove(&key);
+            }
+            if let Some(row) = kept.row.filter(|_| alone.unmatched && !kept.matched) {
+                out.give(time, Some(&row), None);
+            }
+            released(&key);
+        }
+        true
+    }
+}
+
+impl<K, T> Default for Waiting<K, T> {
+    fn default() -> Self {
+        Self {
+            by_key: HashMap::default(),
+            due: BinaryHeap::new(),
+            next_number: 0,
+        }
+    }
+}
+
+impl<K> PartialEq for ByPosition<K> {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl<K> Eq for ByPosition<K> {}
+
+impl<K> PartialOrd for ByPosition<K> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<K> Ord for ByPosition<K> {
+    fn cmp(&self, _: &Self) -> std::cmp::Ordering {
+        std::cmp::Ordering::Equal
+    }
+}
+
+impl<L, R, O: JoinOutput<L, R>> JoinOutput<R, L> for Flipped<'_, O> {
+    fn give(&mut self, time: EventTime, left: Option<&R>, right: Option<&L>) {
+        self.0.give(time, right, left);
+    }
+
+    fn is_full(&self) -> bool {
+        self.0.is_full()
+    }
+}
