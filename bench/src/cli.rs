@@ -60,6 +60,9 @@ pub struct CommonArgs {
     /// Runs of each contender; medians are over them [default: 9, with --smoke 2].
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub runs: Option<u16>,
+    /// Measure only the cases whose name contains this.
+    #[arg(long, global = true, value_name = "TEXT")]
+    pub only: Option<String>,
     /// The CPUs of the two parties, such as 2,3 [default: the first two that are allowed].
     #[arg(long, global = true, value_name = "A,B")]
     pub cpus: Option<CpuPair>,
@@ -125,6 +128,7 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         smoke: common.smoke,
         cpus: CpuPair::choose(common.cpus)?,
     });
+    harness.only = common.only.clone().unwrap_or_default();
     let data = common.data.clone().unwrap_or_else(job::data_folder);
     match command {
         Command::Ring => ring::measure(&mut harness)?,

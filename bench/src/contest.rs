@@ -66,6 +66,8 @@ pub(crate) struct Contest<'a> {
 pub(crate) struct Harness {
     pub(crate) settings: Settings,
     pub(crate) progress: Progress,
+    /// Cases whose name does not contain this are left out.
+    pub(crate) only: String,
     report: Report,
 }
 
@@ -82,15 +84,24 @@ impl Harness {
         Self {
             settings,
             progress: Progress::new(),
+            only: String::new(),
             report: Report::default(),
         }
     }
 
-    /// Measures a case.
+    /// Whether a case is wanted at all.
+    pub(crate) fn wants(&self, name: &str) -> bool {
+        name.contains(&self.only)
+    }
+
+    /// Measures a case, if it is wanted.
     ///
     /// # Errors
     /// When a contender cannot run, or its result is wrong; the error names the case.
     pub(crate) fn measure(&mut self, mut contest: Contest<'_>) -> Result<(), BenchError> {
+        if !self.wants(&contest.name) {
+            return Ok(());
+        }
         let case = self.case_of(&mut contest);
         let name = format!("{} against {}", contest.name, contest.baseline_name);
         self.add(case.map_err(|error| error.within(&name))?);
@@ -341,6 +352,15 @@ mod tests {
         let wrong: Contender<'_> = Box::new(|_| Err(BenchError::new("lost a row")));
         let error = harness.measure(contest(wrong, Measure::Rate)).unwrap_err();
         assert_eq!(error.to_string(), "made/up against another: lost a row");
+    }
+
+    #[test]
+    fn a_case_that_is_not_wanted_is_not_run() {
+        let mut harness = Harness::new(settings(true));
+        harness.only = "another".to_owned();
+        let wrong: Contender<'_> = Box::new(|_| Err(BenchError::new("ran")));
+        harness.measure(contest(wrong, Measure::Rate)).unwrap();
+        assert!(harness.finish().cases.is_empty());
     }
 
     #[test]

@@ -8,6 +8,9 @@ use crate::case::Case;
 use crate::contest::Settings;
 use crate::error::BenchError;
 
+/// The name of the case.
+pub(crate) const NAME: &str = "idle/edges";
+
 /// Edges that are opened at each of two capacities.
 const EDGES: usize = 5_000;
 const SMOKE_EDGES: usize = 200;
@@ -45,7 +48,7 @@ pub(crate) fn measure(settings: Settings) -> Result<Case, BenchError> {
         return Err(BenchError::new("an edge that nobody used is not empty"));
     }
     let unit = "bytes beside slots";
-    let mut case = Case::against_limit("idle/edges", unit, &[beside_slots], LIMIT_BYTES);
+    let mut case = Case::against_limit(NAME, unit, &[beside_slots], LIMIT_BYTES);
     case.noisy = settings
         .smoke
         .then(|| "smoke size: memory comes in larger pieces than these edges take".to_owned());

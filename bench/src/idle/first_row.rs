@@ -11,6 +11,9 @@ use crate::error::BenchError;
 
 use super::Program;
 
+/// The name of the case.
+pub(crate) const NAME: &str = "idle/first_row";
+
 /// Milliseconds within which the first row must be there.
 const LIMIT_MS: f64 = 100.0;
 
@@ -52,12 +55,7 @@ pub(crate) fn measure(settings: Settings, program: Program<'_>) -> Result<Case, 
         }
     }
     let unit = "ms";
-    Ok(Case::against_limit(
-        "idle/first_row",
-        unit,
-        &times_ms,
-        LIMIT_MS,
-    ))
+    Ok(Case::against_limit(NAME, unit, &times_ms, LIMIT_MS))
 }
 
 /// The job, as a file that is gone afterwards.

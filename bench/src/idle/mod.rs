@@ -27,11 +27,15 @@ pub(crate) fn measure(
     program: Option<Program<'_>>,
 ) -> Result<(), BenchError> {
     // First, while the heap has no holes that edges could fill.
-    harness.progress.say("opening edges".to_owned());
-    harness.add(edges::measure(harness.settings)?);
-    harness.progress.say("parking a job".to_owned());
-    harness.add(parked::measure(harness.settings)?);
-    if let Some(program) = program {
+    if harness.wants(edges::NAME) {
+        harness.progress.say("opening edges".to_owned());
+        harness.add(edges::measure(harness.settings)?);
+    }
+    if harness.wants(parked::NAME) {
+        harness.progress.say("parking a job".to_owned());
+        harness.add(parked::measure(harness.settings)?);
+    }
+    if let Some(program) = program.filter(|_| harness.wants(first_row::NAME)) {
         harness.progress.say("waiting for a first row".to_owned());
         harness.add(first_row::measure(harness.settings, program)?);
     }

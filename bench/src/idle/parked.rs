@@ -14,6 +14,9 @@ use crate::contest::Settings;
 use crate::error::BenchError;
 use crate::pinned::process_cpu_s;
 
+/// The name of the case.
+pub(crate) const NAME: &str = "idle/parked_job";
+
 /// Percent of a core that a parked job may take.
 const LIMIT_PERCENT: f64 = 2.0;
 
@@ -61,12 +64,7 @@ pub(crate) fn measure(settings: Settings) -> Result<Case, BenchError> {
         )));
     }
     let unit = "% of a core";
-    Ok(Case::against_limit(
-        "idle/parked_job",
-        unit,
-        &percents,
-        LIMIT_PERCENT,
-    ))
+    Ok(Case::against_limit(NAME, unit, &percents, LIMIT_PERCENT))
 }
 
 /// A source that has nothing, and does not know when it will.

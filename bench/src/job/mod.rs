@@ -33,6 +33,12 @@ struct Query {
     by_hand: fn(&[RecordBatch]) -> Outcome,
 }
 
+impl Query {
+    fn case_name(&self, workers: Workers) -> String {
+        format!("{}{}", self.name, workers.suffix())
+    }
+}
+
 const NEXMARK: [Query; 3] = [
     Query {
         name: "job/q0",
@@ -63,17 +69,29 @@ const FLIGHTS: Query = Query {
 /// When a job fails or its result differs from that of the loop, or the data can't be read.
 pub(crate) fn measure(harness: &mut Harness, data: &Path) -> Result<(), BenchError> {
     let smoke = harness.settings.smoke;
-    harness.progress.say("making bids".to_owned());
-    let input = bids(smoke);
-    for query in &NEXMARK {
-        compare(harness, query, &input)?;
+    if NEXMARK.iter().any(|query| is_wanted(harness, query)) {
+        harness.progress.say("making bids".to_owned());
+        let input = bids(smoke);
+        for query in &NEXMARK {
+            compare(harness, query, &input)?;
+        }
     }
-    harness.progress.say("reading flights".to_owned());
-    let input = flights::input(data, smoke)?;
-    compare(harness, &FLIGHTS, &input)
+    if is_wanted(harness, &FLIGHTS) {
+        harness.progress.say("reading flights".to_owned());
+        compare(harness, &FLIGHTS, &flights::input(data, smoke)?)?;
+    }
+    Ok(())
+}
+
+fn is_wanted(harness: &Harness, query: &Query) -> bool {
+    let names = [Workers::One, Workers::Two].map(|workers| query.case_name(workers));
+    names.iter().any(|name| harness.wants(name))
 }
 
 fn compare(harness: &mut Harness, query: &Query, input: &Input) -> Result<(), BenchError> {
+    if !is_wanted(harness, query) {
+        return Ok(());
+    }
     let cpus = harness.settings.cpus;
     let expected = (query.by_hand)(&input.batches);
     if let Some(rows) = input.result_rows {
@@ -81,7 +99,7 @@ fn compare(harness: &mut Harness, query: &Query, input: &Input) -> Result<(), Be
     }
     for workers in [Workers::One, Workers::Two] {
         harness.measure(Contest {
-            name: format!("{}{}", query.name, workers.suffix()),
+            name: query.case_name(workers),
             unit: "rows/s",
             measure: Measure::Rate,
             baseline_name: "single-threaded loop",

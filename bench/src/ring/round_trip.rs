@@ -16,6 +16,9 @@ use crate::pinned::run_pair;
 use super::CAPACITY_ELEMENTS;
 use super::queue::{Input, Output, Queue};
 
+/// Round trips are counted up to this long, in nanoseconds; a longer one counts as this.
+const ROUND_TRIP_NS_MAX: u64 = 60_000_000_000;
+
 /// A parked party that is not woken for so long has been forgotten.
 const WAKE_MAX: Duration = Duration::from_secs(20);
 
@@ -90,7 +93,8 @@ fn there_and_back(
     mut ask: impl FnMut(u64) -> u64 + Send,
     mut answer: impl FnMut() + Send,
 ) -> Result<Sample, BenchError> {
-    let mut times: Histogram<u64> = Histogram::new(3)?;
+    // Made for all of them at once: growing would take time in the middle of a round trip.
+    let mut times: Histogram<u64> = Histogram::new_with_bounds(1, ROUND_TRIP_NS_MAX, 3)?;
     let mut wrong = 0_u64;
     let pair = run_pair(
         cpus,
@@ -181,5 +185,17 @@ mod tests {
             let sample = sample.unwrap();
             assert!(sample.value > 0.0, "{sample:?}");
         }
+    }
+
+    #[test]
+    fn a_round_trip_through_the_kernel_takes_at_least_its_two_system_calls() {
+        let cpus = CpuPair::choose(None).unwrap();
+        let sample = futex(cpus, 50).unwrap();
+        assert!(sample.value > 100.0, "{sample:?}");
+        let mean = sample.wall.as_nanos() as f64 / 50.0;
+        assert!(
+            sample.value < 2.0 * mean,
+            "{sample:?}, {mean} ns on average"
+        );
     }
 }
