@@ -33,14 +33,15 @@ struct Budget {
 }
 
 impl SenderCredit {
-    /// A budget that counts rows. It is empty until the first grant.
-    pub fn counting_rows(body_bytes_max: u64) -> Self {
+    /// A budget that counts rows. It is empty until the first grant. A body has at most
+    /// `body_bytes_max`.
+    pub fn counting_rows(body_bytes_max: u64, piece_bytes: u64) -> Self {
         Self {
             rows: Budget::default(),
             bytes: None,
             window_rows: 0,
             body_bytes_max,
-            piece_bytes: body_bytes_max,
+            piece_bytes: piece_bytes.min(body_bytes_max).max(1),
         }
     }
 
@@ -177,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_frame_takes_its_rows_whole_or_not_at_all() {
-        let mut credit = SenderCredit::counting_rows(1 << 20);
+        let mut credit = SenderCredit::counting_rows(1 << 20, 1 << 20);
         assert_eq!(credit.piece(), None);
         assert!(credit.take(0, 10).is_ok(), "no rows are free");
         credit.handle_rows(100).unwrap();
@@ -194,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_grant_that_cannot_be_counted_is_an_error_and_changes_nothing() {
-        let mut credit = SenderCredit::counting_rows(1 << 20);
+        let mut credit = SenderCredit::counting_rows(1 << 20, 1 << 20);
         credit.handle_rows(u32::MAX).unwrap();
         let overflow = credit.handle_rows(1);
         assert!(matches!(overflow, Err(CreditError::Overflow { .. })));
@@ -227,7 +228,7 @@ mod tests {
 
     #[test]
     fn pieces_follow_from_what_the_peer_granted() {
-        let mut credit = SenderCredit::counting_rows(1 << 20);
+        let mut credit = SenderCredit::counting_rows(1 << 20, 1 << 20);
         credit.handle_rows(2048).unwrap();
         let piece = credit.piece().unwrap();
         assert_eq!((piece.rows, piece.whole_rows), (1024, 2048));

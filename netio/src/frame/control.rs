@@ -55,12 +55,14 @@ impl Control {
                 mode: byte(body, 8).unwrap_or(MODE_ALIGNED),
                 terminal: kind == Kind::TERMINAL,
             }),
-            Kind::DRAIN => u32_at(body, 0)
-                .zip(u32_at(body, 4))
-                .map(|(subtask, target_parallelism)| Self::Drain {
-                    subtask,
-                    target_parallelism,
-                }),
+            Kind::DRAIN => {
+                u32_at(body, 0)
+                    .zip(u32_at(body, 4))
+                    .map(|(subtask, target_parallelism)| Self::Drain {
+                        subtask,
+                        target_parallelism,
+                    })
+            }
             _ => return Ok(None),
         };
         parsed.map(Some).ok_or(FrameError::Short {

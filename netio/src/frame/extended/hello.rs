@@ -34,9 +34,8 @@ impl Identity {
 
     /// Whether both are of the same job and attempt, and of the same edge or one of any.
     pub fn fits(&self, other: &Self) -> bool {
-        let same_edge = self.edge == other.edge
-            || self.edge == Self::ANY_EDGE
-            || other.edge == Self::ANY_EDGE;
+        let same_edge =
+            self.edge == other.edge || self.edge == Self::ANY_EDGE || other.edge == Self::ANY_EDGE;
         self.job == other.job && self.attempt == other.attempt && same_edge
     }
 
