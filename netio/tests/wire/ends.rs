@@ -9,33 +9,33 @@ use ringway_netio::session::{
 
 /// An element as the tests compare it. The body of a batch begins with its number of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Element {
+pub(crate) enum Element {
     Control(Control),
     Batch(Vec<u8>),
 }
 
-pub fn watermark(timestamp_ms: i64) -> Element {
+pub(crate) fn watermark(timestamp_ms: i64) -> Element {
     Element::Control(Control::Watermark { timestamp_ms })
 }
 
-pub fn barrier(id: u64, mode: u8) -> Element {
+pub(crate) fn barrier(id: u64, mode: u8) -> Element {
     let terminal = false;
     Element::Control(Control::Barrier { id, mode, terminal })
 }
 
-pub fn batch(rows: u32, bytes: usize) -> Element {
+pub(crate) fn batch(rows: u32, bytes: usize) -> Element {
     let mut body = vec![rows as u8; bytes.max(4)];
     body[..4].copy_from_slice(&rows.to_be_bytes());
     Element::Batch(body)
 }
 
-pub fn rows_of(body: &[u8]) -> u32 {
+pub(crate) fn rows_of(body: &[u8]) -> u32 {
     let rows = body.first_chunk().copied().unwrap_or_default();
     u32::from_be_bytes(rows)
 }
 
 /// Pushes an element, and says whether it was taken.
-pub fn push(sender: &mut SenderSession<Vec<u8>>, element: &Element) -> bool {
+pub(crate) fn push(sender: &mut SenderSession<Vec<u8>>, element: &Element) -> bool {
     match element {
         Element::Control(control) => sender.push_control(*control).is_ok(),
         Element::Batch(body) => sender
@@ -50,20 +50,20 @@ pub fn push(sender: &mut SenderSession<Vec<u8>>, element: &Element) -> bool {
 }
 
 /// A receiver with what its driver keeps for it.
-pub struct ReceiverEnd {
-    pub session: ReceiverSession<Vec<u8>>,
+pub(crate) struct ReceiverEnd {
+    pub(crate) session: ReceiverSession<Vec<u8>>,
     kept: Vec<u8>,
     body: Option<BodyBuffer>,
-    pub got: Vec<Element>,
-    pub schemas: usize,
+    pub(crate) got: Vec<Element>,
+    pub(crate) schemas: usize,
     /// The most memory that was held for a body beyond what had come of it.
-    pub ahead_bytes: usize,
+    pub(crate) ahead_bytes: usize,
     /// Whether rows are told as soon as a body is there.
-    pub tells_rows: bool,
+    pub(crate) tells_rows: bool,
 }
 
 impl ReceiverEnd {
-    pub fn new(options: ReceiverOptions) -> Self {
+    pub(crate) fn new(options: ReceiverOptions) -> Self {
         Self {
             session: ReceiverSession::new(options, Duration::ZERO),
             kept: Vec::new(),
@@ -76,7 +76,7 @@ impl ReceiverEnd {
     }
 
     /// Bytes have come.
-    pub fn receive(&mut self, now: Duration, bytes: &[u8]) {
+    pub(crate) fn receive(&mut self, now: Duration, bytes: &[u8]) {
         let mut kept = std::mem::take(&mut self.kept);
         kept.extend_from_slice(bytes);
         let mut input = &kept[..];
@@ -109,7 +109,7 @@ impl ReceiverEnd {
     }
 
     /// Takes up to so many elements, and says how many there were.
-    pub fn take(&mut self, now: Duration, most: usize) -> usize {
+    pub(crate) fn take(&mut self, now: Duration, most: usize) -> usize {
         let mut taken = 0;
         while taken < most {
             match self.session.poll_element() {
@@ -132,24 +132,24 @@ impl ReceiverEnd {
     }
 
     /// All that is sent until nothing more is.
-    pub fn transmit(&mut self) -> Vec<u8> {
+    pub(crate) fn transmit(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
         while self.session.poll_transmit(&mut out) {}
         out
     }
 
-    pub fn wants_bytes(&self) -> bool {
+    pub(crate) fn wants_bytes(&self) -> bool {
         self.kept.is_empty() && self.session.wants_read()
     }
 
-    pub fn ending(&self) -> Result<Ending, SessionError> {
+    pub(crate) fn ending(&self) -> Result<Ending, SessionError> {
         let end = self.session.poll_end().expect("the stream is over");
         end.map_err(Clone::clone)
     }
 }
 
 /// All that a sender sends until nothing more is sent.
-pub fn transmit(sender: &mut SenderSession<Vec<u8>>) -> Vec<u8> {
+pub(crate) fn transmit(sender: &mut SenderSession<Vec<u8>>) -> Vec<u8> {
     let mut sent = Vec::new();
     let mut headers = Vec::new();
     while let Some(frame) = sender.poll_transmit(&mut headers) {

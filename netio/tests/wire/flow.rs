@@ -3,7 +3,7 @@
 use ringway_netio::credit::{Shortage, WINDOW_ROWS};
 use ringway_netio::frame::{Control, Ending};
 use ringway_netio::session::{
-    CONTROL_ELEMENTS_MAX, Negotiation, Outgoing, ReceiverOptions, Refusal, SenderOptions,
+    CONTROL_ELEMENTS_MAX, Negotiation, Outgoing, Received, ReceiverOptions, Refusal, SenderOptions,
 };
 
 use crate::ends::{Element, barrier, batch, push, watermark};
@@ -58,18 +58,14 @@ fn a_stopped_consumer_stops_the_sender_within_the_window() {
         pair.appetite = 0;
         pair.to_push = (0..5000).map(|_| batch(10, 40)).collect();
         pair.drive();
-        let held: Vec<u64> = pair
-            .receiver
-            .session
-            .waiting()
-            .map(|received| match received {
-                ringway_netio::session::Received::Batch(batch) => batch.taken.bytes(),
-                _ => 0,
-            })
-            .collect();
+        let bytes = |received: &Received<Vec<u8>>| match received {
+            Received::Batch(batch) => Some(batch.taken.bytes()),
+            _ => None,
+        };
+        let held: Vec<u64> = pair.receiver.session.waiting().filter_map(bytes).collect();
         assert!(held.len() as u64 * 10 <= rows_max);
         assert!(held.iter().sum::<u64>() <= bytes_max);
-        assert!(held.len() > 10, "it did send");
+        assert!(held.len() >= 10, "it did send");
         pair.appetite = usize::MAX;
         pair.drive();
         assert_eq!(pair.receiver.got.len(), 5000);
@@ -205,6 +201,7 @@ fn pieces_follow_from_the_form_and_the_peer() {
 #[test]
 fn negotiated_frames_keep_their_bodies_aligned() {
     let mut pair = Pair::calm();
+    pair.drive();
     pair.to_push = [watermark(1), batch(2, 64), barrier(1, 0), batch(3, 128)].into();
     pair.drive();
     pair.sender.close(Ending::End);

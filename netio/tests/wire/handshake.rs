@@ -3,7 +3,7 @@
 use ringway_netio::frame::{Ending, Extensions, Identity, Kind};
 use ringway_netio::session::{Mode, Negotiation, ReceiverOptions, SenderOptions, SessionError};
 
-use crate::ends::{batch, watermark};
+use crate::ends::{batch, push, transmit, watermark};
 use crate::pair::Pair;
 use crate::seed::Seeded;
 
@@ -150,16 +150,14 @@ fn a_peer_that_does_not_say_who_it_is_is_refused() {
 #[test]
 fn control_elements_may_go_before_the_answer_and_batches_may_not() {
     let mut pair = Pair::calm();
-    pair.to_push = [watermark(5), batch(0, 4)].into();
-    let mut early = crate::ends::transmit(&mut pair.sender);
-    assert!(early.is_empty());
-    pair.sender
-        .push_control(ringway_netio::frame::Control::Watermark { timestamp_ms: 4 })
-        .unwrap();
-    early.extend(crate::ends::transmit(&mut pair.sender));
+    assert!(push(&mut pair.sender, &watermark(4)));
+    assert!(!push(&mut pair.sender, &batch(0, 4)), "of which form?");
+    let early = transmit(&mut pair.sender);
     assert_eq!(early.len(), 13, "a plain watermark");
     pair.receiver.receive(pair.now, &early);
     pair.drive();
-    assert_eq!(pair.receiver.got, [watermark(4), watermark(5), batch(0, 4)]);
     assert_eq!(pair.forward.carried[4], Kind::ACCEPT.0);
+    pair.to_push = [watermark(5), batch(0, 4)].into();
+    pair.drive();
+    assert_eq!(pair.receiver.got, [watermark(4), watermark(5), batch(0, 4)]);
 }

@@ -7,36 +7,42 @@ use crate::seed::Seeded;
 
 /// How a link treats what it carries.
 #[derive(Clone, Copy)]
-pub struct Weather {
+pub(crate) struct Weather {
     /// The most that arrives at once.
-    pub chunk_bytes: u64,
+    pub(crate) chunk_bytes: u64,
     /// The longest time on the way, in milliseconds.
-    pub delay_ms: u64,
+    pub(crate) delay_ms: u64,
 }
 
 /// What nothing cuts or delays.
-pub const CALM: Weather = Weather {
+pub(crate) const CALM: Weather = Weather {
     chunk_bytes: u64::MAX,
     delay_ms: 0,
 };
 
-pub enum Arrival {
+pub(crate) enum Arrival {
     Bytes(Vec<u8>),
     Fin,
 }
 
 #[derive(Default)]
-pub struct Link {
+pub(crate) struct Link {
     on_the_way: VecDeque<(Duration, Arrival)>,
     last: Duration,
-    pub is_shut: bool,
-    pub is_cut: bool,
+    pub(crate) is_shut: bool,
+    pub(crate) is_cut: bool,
     /// All bytes that were ever sent.
-    pub carried: Vec<u8>,
+    pub(crate) carried: Vec<u8>,
 }
 
 impl Link {
-    pub fn send(&mut self, now: Duration, bytes: &[u8], weather: Weather, seeded: &mut Seeded) {
+    pub(crate) fn send(
+        &mut self,
+        now: Duration,
+        bytes: &[u8],
+        weather: Weather,
+        seeded: &mut Seeded,
+    ) {
         assert!(!self.is_shut || bytes.is_empty(), "sent after a shutdown");
         self.carried.extend_from_slice(bytes);
         let mut rest = bytes;
@@ -48,23 +54,23 @@ impl Link {
         }
     }
 
-    pub fn shut(&mut self, now: Duration, weather: Weather, seeded: &mut Seeded) {
+    pub(crate) fn shut(&mut self, now: Duration, weather: Weather, seeded: &mut Seeded) {
         if !self.is_shut {
             self.is_shut = true;
             self.put(now, Arrival::Fin, weather, seeded);
         }
     }
 
-    pub fn next_at(&self) -> Option<Duration> {
+    pub(crate) fn next_at(&self) -> Option<Duration> {
         self.on_the_way.front().map(|(at, _)| *at)
     }
 
-    pub fn receive(&mut self, now: Duration) -> Option<Arrival> {
+    pub(crate) fn receive(&mut self, now: Duration) -> Option<Arrival> {
         (self.next_at()? <= now).then_some(())?;
         self.on_the_way.pop_front().map(|(_, arrival)| arrival)
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.on_the_way.is_empty()
     }
 

@@ -5,6 +5,9 @@
 //! over links that split and delay; operation sequences against naive models; every split of
 //! small sessions; hostile frames of a committed corpus, mutations of them, and garbage.
 
+// A new seed comes from the clock.
+#![allow(clippy::disallowed_methods)]
+
 mod compat;
 mod corpus;
 mod credit_model;

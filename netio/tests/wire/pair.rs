@@ -8,23 +8,23 @@ use crate::ends::{Element, ReceiverEnd, push, transmit};
 use crate::link::{Arrival, CALM, Link, Weather};
 use crate::seed::Seeded;
 
-pub struct Pair {
-    pub now: Duration,
-    pub sender: SenderSession<Vec<u8>>,
-    pub receiver: ReceiverEnd,
-    pub forward: Link,
-    pub backward: Link,
-    pub weather: Weather,
+pub(crate) struct Pair {
+    pub(crate) now: Duration,
+    pub(crate) sender: SenderSession<Vec<u8>>,
+    pub(crate) receiver: ReceiverEnd,
+    pub(crate) forward: Link,
+    pub(crate) backward: Link,
+    pub(crate) weather: Weather,
     /// What waits until the sender takes it.
-    pub to_push: std::collections::VecDeque<Element>,
+    pub(crate) to_push: std::collections::VecDeque<Element>,
     /// How many elements the consumer takes a turn.
-    pub appetite: usize,
-    pub seeded: Seeded,
+    pub(crate) appetite: usize,
+    pub(crate) seeded: Seeded,
     has_schema: bool,
 }
 
 impl Pair {
-    pub fn new(sender: SenderOptions, receiver: ReceiverOptions, seeded: Seeded) -> Self {
+    pub(crate) fn new(sender: SenderOptions, receiver: ReceiverOptions, seeded: Seeded) -> Self {
         Self {
             now: Duration::ZERO,
             sender: SenderSession::new(sender, Duration::ZERO),
@@ -40,7 +40,7 @@ impl Pair {
     }
 
     /// A pair of default options over calm links.
-    pub fn calm() -> Self {
+    pub(crate) fn calm() -> Self {
         Self::new(
             SenderOptions::default(),
             ReceiverOptions::default(),
@@ -49,13 +49,14 @@ impl Pair {
     }
 
     /// Runs until nothing happens any more, or a session waits for time to pass.
-    pub fn drive(&mut self) {
+    pub(crate) fn drive(&mut self) {
         for _ in 0..2_000_000 {
             if self.turn() {
                 continue;
             }
             let arrivals = [self.forward.next_at(), self.backward.next_at()];
-            let deaf = !self.receiver.wants_bytes();
+            let is_over = self.receiver.session.end().is_some();
+            let deaf = !self.receiver.wants_bytes() && !is_over;
             let forward = arrivals[0].filter(|_| !deaf);
             match forward.into_iter().chain(arrivals[1]).min() {
                 Some(at) => self.now = self.now.max(at),
@@ -66,7 +67,7 @@ impl Pair {
     }
 
     /// Lets time pass to the next timeout of a session, and says whether there was one.
-    pub fn time_out(&mut self) -> bool {
+    pub(crate) fn time_out(&mut self) -> bool {
         let timeouts = [
             self.sender.poll_timeout(),
             self.receiver.session.poll_timeout(),

@@ -181,7 +181,7 @@ impl<B> ReceiverSession<B> {
         let Some(extensions) = self.extensions() else {
             return unexpected("before the answer to the offer");
         };
-        self.check_tag(head.tag)?;
+        self.check_tag(kind, head.tag)?;
         if kind == Kind::BATCH && !self.has_schema {
             return unexpected("before a schema");
         }
@@ -209,7 +209,7 @@ impl<B> ReceiverSession<B> {
         tag: Result<Tag, crate::frame::FrameError>,
     ) -> Result<(), SessionError> {
         match self.mode {
-            Mode::Negotiated(_) => self.check_tag(tag?)?,
+            Mode::Negotiated(_) => self.check_tag(control.kind(), tag?)?,
             Mode::Undecided if self.owes_answer() => self.settle_for_v1()?,
             // An answer may still come: control elements need no grant.
             Mode::Undecided | Mode::V1 => {}
@@ -218,9 +218,13 @@ impl<B> ReceiverSession<B> {
         Ok(())
     }
 
-    pub(super) fn check_tag(&mut self, tag: Tag) -> Result<(), SessionError> {
+    pub(super) fn check_tag(&mut self, kind: Kind, tag: Tag) -> Result<(), SessionError> {
+        if tag.channel != 0 {
+            let state = "for a channel that this connection does not have";
+            return Err(SessionError::Unexpected { kind, state });
+        }
         let expected = self.sequence;
-        if tag.sequence != expected || tag.channel != 0 {
+        if tag.sequence != expected {
             return Err(SessionError::OutOfSequence {
                 expected,
                 found: tag.sequence,

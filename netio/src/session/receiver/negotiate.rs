@@ -76,7 +76,7 @@ impl<B> ReceiverSession<B> {
     ) -> Result<(), SessionError> {
         let ending = match self.mode {
             Mode::Negotiated(_) => {
-                self.check_tag(tag?)?;
+                self.check_tag(Kind::CLOSE, tag?)?;
                 self.owes_closed = true;
                 ending
             }
