@@ -9,6 +9,9 @@ pub enum Direction {
     FromSender,
     /// From the receiver of elements.
     FromReceiver,
+    /// Neither: another protocol in the same framing. Every frame but those of kind 0 is a
+    /// data frame without a head.
+    Opaque,
 }
 
 /// What a deframer has found.
@@ -278,7 +281,12 @@ impl Deframer {
     }
 
     fn treatment(&self) -> Treatment {
-        let from_sender = self.direction == Direction::FromSender;
+        let from_sender = match self.direction {
+            Direction::FromSender => true,
+            Direction::FromReceiver => false,
+            Direction::Opaque if self.kind() == Kind::LEGACY_DATA => return Treatment::Skip,
+            Direction::Opaque => return Treatment::Data { head_bytes: 0 },
+        };
         match self.kind() {
             Kind::ARROW_BATCH if from_sender => Treatment::Data { head_bytes: 0 },
             Kind::SCHEMA | Kind::BATCH if from_sender && self.extended => Treatment::Data {

@@ -90,6 +90,15 @@ pub fn closed(out: &mut Vec<u8>) {
     frame(out, Kind::CLOSED, |_| {});
 }
 
+/// Appends what stands before the body of a frame of another protocol in the same framing:
+/// see [`Direction::Opaque`](super::Direction::Opaque).
+///
+/// # Errors
+/// [`FrameError::TooLong`] where no frame may be so long.
+pub fn opaque_header(out: &mut Vec<u8>, kind: Kind, body_bytes: usize) -> Result<(), FrameError> {
+    header(out, kind, body_bytes)
+}
+
 /// The header of a frame whose body follows from elsewhere.
 fn header(out: &mut Vec<u8>, kind: Kind, body_bytes: usize) -> Result<(), FrameError> {
     let length = u32::try_from(body_bytes)

@@ -279,3 +279,18 @@ fn a_close_says_how_it_ended() {
         assert!(matches!(parsed, Ok(Frame::Close { ending: found, .. }) if found == ending));
     }
 }
+
+#[test]
+fn another_protocol_may_use_the_same_framing() {
+    let mut bytes = Vec::new();
+    for (kind, body) in [(1, &b"hello"[..]), (226, b""), (255, b"x")] {
+        encode::opaque_header(&mut bytes, Kind(kind), body.len()).unwrap();
+        bytes.extend_from_slice(body);
+    }
+    let mut deframer = Deframer::new(Direction::Opaque, false, 100);
+    let found = deframe(&mut deframer, &bytes, 3).unwrap();
+    let bodies: Vec<&[u8]> = found.iter().map(|(_, _, body)| &body[..]).collect();
+    assert_eq!(bodies, [&b"hello"[..], b"", b"x"]);
+    let mut deframer = Deframer::new(Direction::Opaque, false, 100);
+    assert!(deframe(&mut deframer, &[0, 0, 0, 1, 0], 5).is_err());
+}
