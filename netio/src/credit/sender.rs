@@ -13,6 +13,17 @@ pub struct Piece {
     pub bytes: u64,
 }
 
+impl Piece {
+    /// The rows of each piece of a batch, the last one excepted. To be asked once a batch: the
+    /// rest of a split batch is split like its beginning.
+    pub fn rows_each(&self, batch_rows: u32) -> u32 {
+        match batch_rows > self.whole_rows {
+            true => self.rows,
+            false => batch_rows,
+        }
+    }
+}
+
 /// The budget of a sender: it takes what a frame needs whole or not at all, and gives back
 /// what it took for a frame that could not be built.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -232,6 +243,8 @@ mod tests {
         credit.handle_rows(2048).unwrap();
         let piece = credit.piece().unwrap();
         assert_eq!((piece.rows, piece.whole_rows), (1024, 2048));
+        assert_eq!(piece.rows_each(2048), 2048);
+        assert_eq!(piece.rows_each(2049), 1024);
         credit.take(2048, 1).unwrap();
         credit.handle_rows(10).unwrap();
         assert_eq!(credit.piece().unwrap().rows, 1024, "the window is known");

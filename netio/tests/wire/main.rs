@@ -19,6 +19,7 @@ mod garbage;
 mod handshake;
 mod link;
 mod pair;
+mod queue_model;
 mod random_sessions;
 mod seed;
 mod silence;
