@@ -1,0 +1,70 @@
+//! Sessions: one edge over one connection, seen from its sender or from its receiver.
+//!
+//! A session takes what the connection brings (`handle_*`) and what its user wants (`push_*`,
+//! `close`, `abort`), and tells what is to be done (`poll_*`): bytes to send, a body to
+//! receive, a direction to shut down, a time to be woken at. It does no I/O and reads no
+//! clock. `now` is the time since any moment, the same one for the whole session.
+//!
+//! Both begin in version 1 of the wire. The receiver's first grant offers the negotiated form
+//! in bytes that older peers ignore; a sender that answers uses it from there on, and one that
+//! does not stays in version 1. What it is shows in [`Mode`].
+
+mod error;
+mod inbox;
+mod liveness;
+mod options;
+mod outgoing;
+mod receiver;
+mod reverse;
+mod sender;
+
+pub use error::{Refusal, Rejected, SessionError};
+pub use inbox::{Batch, Received, Taken};
+pub use options::{Negotiation, ReceiverOptions, SenderOptions};
+pub use outgoing::{OutBatch, Outgoing};
+pub use receiver::{BodyWanted, Intake, ReceiverSession};
+pub use sender::{SenderSession, Transmit};
+
+use std::time::Duration;
+
+use crate::frame::Extensions;
+
+/// How many control elements wait in an inbox or in a sender's queue.
+pub const CONTROL_ELEMENTS_MAX: usize = 256;
+
+/// From so many waiting control elements on, adjacent watermarks merge. Below, they are passed
+/// on as they were pushed.
+pub const CONTROL_MERGE_FROM: usize = CONTROL_ELEMENTS_MAX / 2;
+
+/// How many elements wait in an inbox before reading stops.
+pub const INBOX_ELEMENTS: usize = 256;
+
+/// How long a peer may be silent inside of a frame, or owe the beginning of a negotiated
+/// connection.
+pub const STALLED_AFTER: Duration = Duration::from_secs(10);
+
+/// How long an aborted connection stays open for the peer to read why.
+pub const ABORT_LINGER: Duration = Duration::from_secs(1);
+
+const _: () = assert!(CONTROL_ELEMENTS_MAX <= INBOX_ELEMENTS);
+const _: () = assert!(CONTROL_MERGE_FROM < CONTROL_ELEMENTS_MAX);
+
+/// Which form of the wire a session speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// The first grant, or the answer to its offer, has not come.
+    Undecided,
+    /// Version 1.
+    V1,
+    /// The negotiated form, with these extensions.
+    Negotiated(Extensions),
+}
+
+/// What is to be shut down, once all that was polled before is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HangUp {
+    /// The sending direction only (FIN): the peer still has something to say.
+    Write,
+    /// The connection.
+    Both,
+}

@@ -1,0 +1,163 @@
+//! Which form two peers end up with.
+
+use ringway_netio::frame::{Ending, Extensions, Identity, Kind};
+use ringway_netio::session::{Mode, Negotiation, ReceiverOptions, SenderOptions, SessionError};
+
+use crate::ends::{batch, push, transmit, watermark};
+use crate::pair::Pair;
+use crate::seed::Seeded;
+
+fn pair(sender: SenderOptions, receiver: ReceiverOptions) -> Pair {
+    let mut pair = Pair::new(sender, receiver, Seeded::from_seed(1));
+    pair.to_push = [watermark(1), batch(3, 10), watermark(2)].into();
+    pair.drive();
+    pair
+}
+
+fn sender(negotiation: Negotiation) -> SenderOptions {
+    SenderOptions {
+        negotiation,
+        ..SenderOptions::default()
+    }
+}
+
+fn receiver(negotiation: Negotiation) -> ReceiverOptions {
+    ReceiverOptions {
+        negotiation,
+        token: 42,
+        ..ReceiverOptions::default()
+    }
+}
+
+fn identity(edge: u64, attempt: u32) -> Option<Identity> {
+    Some(Identity {
+        job: 7,
+        edge,
+        attempt,
+    })
+}
+
+#[test]
+fn two_new_peers_negotiate_and_the_token_is_known_to_both() {
+    let mut pair = pair(sender(Negotiation::Prefer), receiver(Negotiation::Prefer));
+    let all = Extensions::ALL.without(Extensions::IDENTITY);
+    assert_eq!(pair.sender.mode(), Mode::Negotiated(all));
+    assert_eq!(pair.receiver.session.mode(), Mode::Negotiated(all));
+    assert_eq!(pair.sender.offer().unwrap().token, 42);
+    assert_eq!(pair.receiver.schemas, 1);
+    pair.sender.close(Ending::Stopped);
+    pair.drive();
+    assert_eq!(pair.receiver.ending(), Ok(Ending::Stopped));
+    assert!(pair.sender.is_delivered());
+}
+
+#[test]
+fn whoever_speaks_version_1_only_makes_the_other_speak_it() {
+    for (ours, theirs) in [
+        (Negotiation::Off, Negotiation::Off),
+        (Negotiation::Off, Negotiation::Prefer),
+        (Negotiation::Prefer, Negotiation::Off),
+    ] {
+        let mut pair = pair(sender(ours), receiver(theirs));
+        assert_eq!(pair.sender.mode(), Mode::V1);
+        assert_eq!(pair.receiver.session.mode(), Mode::V1);
+        assert_eq!(pair.receiver.got.len(), 3);
+        assert_eq!(pair.receiver.schemas, 0);
+        pair.sender.close(Ending::Stopped);
+        pair.drive();
+        assert_eq!(pair.receiver.ending(), Ok(Ending::Unsaid));
+        assert!(pair.sender.is_delivered());
+    }
+}
+
+#[test]
+fn whoever_requires_the_negotiated_form_fails_without_it() {
+    let lone = pair(sender(Negotiation::Require), receiver(Negotiation::Off));
+    let refused = |error| matches!(error, Some(SessionError::NotNegotiated { .. }));
+    assert!(refused(lone.sender.error().cloned()));
+    assert!(lone.receiver.got.is_empty(), "nothing was sent to it");
+
+    let lone = pair(sender(Negotiation::Off), receiver(Negotiation::Require));
+    assert!(refused(lone.receiver.ending().err()));
+}
+
+#[test]
+fn only_what_both_know_is_used() {
+    let ours = SenderOptions {
+        extensions: Extensions::LZ4 | Extensions::ALIGNED,
+        ..SenderOptions::default()
+    };
+    let theirs = ReceiverOptions {
+        extensions: Extensions::LZ4 | Extensions::ZSTD,
+        ..ReceiverOptions::default()
+    };
+    let pair = pair(ours, theirs);
+    let both = Extensions::CORE | Extensions::LZ4;
+    assert_eq!(pair.sender.mode(), Mode::Negotiated(both));
+    assert_eq!(pair.receiver.session.mode(), Mode::Negotiated(both));
+}
+
+#[test]
+fn a_peer_of_another_edge_or_attempt_is_refused_with_its_name() {
+    let with = |ours, theirs| {
+        let sender = SenderOptions {
+            identity: ours,
+            ..SenderOptions::default()
+        };
+        let receiver = ReceiverOptions {
+            identity: theirs,
+            ..ReceiverOptions::default()
+        };
+        pair(sender, receiver)
+    };
+    let fine = with(identity(5, 1), identity(5, 1));
+    assert_eq!(fine.receiver.got.len(), 3);
+
+    let any = with(identity(5, 1), identity(Identity::ANY_EDGE, 1));
+    assert_eq!(any.receiver.session.identity().copied(), identity(5, 1));
+
+    for theirs in [identity(6, 1), identity(5, 2)] {
+        let wrong = with(identity(5, 1), theirs);
+        let error = wrong.sender.error().cloned();
+        assert!(matches!(error, Some(SessionError::WrongPeer { .. })));
+        let told = wrong.receiver.ending().unwrap_err();
+        assert!(matches!(told, SessionError::PeerAborted(_)), "{told}");
+        assert!(told.to_string().contains("attempt"), "{told}");
+    }
+}
+
+#[test]
+fn a_peer_that_does_not_say_who_it_is_is_refused() {
+    let ours = SenderOptions {
+        identity: identity(5, 1),
+        ..SenderOptions::default()
+    };
+    let nameless = pair(ours, receiver(Negotiation::Prefer));
+    let error = nameless.sender.error().cloned();
+    assert!(matches!(error, Some(SessionError::NotNegotiated { .. })));
+
+    let theirs = ReceiverOptions {
+        identity: identity(5, 1),
+        ..ReceiverOptions::default()
+    };
+    let nameless = pair(sender(Negotiation::Prefer), theirs);
+    let error = nameless.receiver.ending().unwrap_err();
+    assert!(matches!(error, SessionError::NotNegotiated { .. }));
+    let told = nameless.sender.error().cloned();
+    assert!(matches!(told, Some(SessionError::PeerAborted(_))));
+}
+
+#[test]
+fn control_elements_may_go_before_the_answer_and_batches_may_not() {
+    let mut pair = Pair::calm();
+    assert!(push(&mut pair.sender, &watermark(4)));
+    assert!(!push(&mut pair.sender, &batch(0, 4)), "of which form?");
+    let early = transmit(&mut pair.sender);
+    assert_eq!(early.len(), 13, "a plain watermark");
+    pair.receiver.receive(pair.now, &early);
+    pair.drive();
+    assert_eq!(pair.forward.carried[4], Kind::ACCEPT.0);
+    pair.to_push = [watermark(5), batch(0, 4)].into();
+    pair.drive();
+    assert_eq!(pair.receiver.got, [watermark(4), watermark(5), batch(0, 4)]);
+}
