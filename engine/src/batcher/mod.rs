@@ -36,6 +36,8 @@ use crate::batch::Rows;
 pub use binary::{BinaryBatcher, VALUE_BYTES_COLUMN};
 pub use builtin::{KEY_COLUMN, PairBatcher, VALUE_COLUMN, ValueBatcher};
 pub use codec::{Codec, CodecError, Coded, Plain};
+#[cfg(feature = "serde_arrow")]
+pub use columnar::SerdeBatcher;
 #[doc(hidden)]
 pub use columnar::derive_support;
 pub use columnar::{

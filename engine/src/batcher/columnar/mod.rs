@@ -1,6 +1,8 @@
 //! Structs of a user's own as columns: what `#[derive(Columnar)]` implements, and what it is
 //! built on.
 
+#[cfg(feature = "serde_arrow")]
+mod by_serde;
 #[cfg(doctest)]
 mod examples;
 mod field;
@@ -25,6 +27,8 @@ use super::scalar::COLUMN_BYTES_MAX;
 use super::{BatchError, Batcher};
 use crate::batch::{EVENT_TIME_COLUMN, Row, Rows};
 
+#[cfg(feature = "serde_arrow")]
+pub use by_serde::SerdeBatcher;
 pub use field::{FieldType, KeyType, Required};
 pub use list::{ListColumn, ListRef};
 pub use map::{MapColumn, MapRef};
