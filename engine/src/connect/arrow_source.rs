@@ -13,13 +13,12 @@ use crate::limits::{BATCH_ROWS, IPC_BODY_BYTES_MAX, IPC_DICTIONARY_BYTES_MAX};
 use crate::operator::{Source, Subtask};
 use crate::wire::ipc::{IpcError, IpcFileReader, IpcStreamReader};
 
-use super::connector::describe_files;
 use super::event_time::column_names;
+use super::file_input::FileInput;
 use super::reader::AHEAD_BYTES_MAX;
 use super::{
     ConnectError, ConnectorStats, Counters, EventTimeLayout, ListedFile, Paths, SourceConnector,
-    Split, SplitFormat, SplitInput, SplitReader, SplitSource, WatermarkOptions, assigned,
-    list_files,
+    Split, SplitFormat, SplitReader, WatermarkOptions,
 };
 
 /// Bytes that are read from a file at a time.
@@ -31,6 +30,10 @@ const READ_BYTES: usize = 256 << 10;
 pub struct ArrowSourceOptions {
     /// The files: a path or a pattern (`*`, `?`, `[a-z]`, `**`), or a list of them. Required.
     pub path: Paths,
+    /// How often to look for new files, in milliseconds. The source does not end then.
+    /// Default: never; it ends with the files that there are when the job starts.
+    #[serde(default)]
+    pub watch_ms: Option<u64>,
     /// The column that holds the event time: int64 milliseconds since the Unix epoch, or a
     /// timestamp. It becomes column 0, `event_time`. Default: the column `event_time` if
     /// there is one; otherwise no row has an event time.
@@ -44,7 +47,7 @@ pub struct ArrowSourceOptions {
 /// A source of Arrow IPC files and streams; which of them a file is, it says itself.
 pub struct ArrowSource {
     format: Arc<ArrowFormat>,
-    files: Arc<[ListedFile]>,
+    files: FileInput,
     watermark: Option<WatermarkOptions>,
     stats: ConnectorStats,
 }
@@ -56,31 +59,20 @@ impl ArrowSource {
     /// When a path matches nothing, a file is not Arrow IPC, or the files differ in their
     /// columns.
     pub fn new(options: ArrowSourceOptions, base: &Path) -> Result<Self, ConnectError> {
-        let files = list_files(base, options.path.as_slice())?;
-        let mut schema: Option<SchemaRef> = None;
-        for listed in &files {
-            let own = Batches::open(listed, listed.open()?)?.schema();
-            match &schema {
-                None => schema = Some(own),
-                Some(schema) if schema.fields() == own.fields() => {}
-                Some(schema) => {
-                    let reason = format!(
-                        "its columns are {}, and those of {} are {}, or differ in type",
-                        column_names(&own),
-                        files[0].path.display(),
-                        column_names(schema)
-                    );
-                    return Err(ConnectError::file(&listed.path, reason));
-                }
-            }
-        }
-        let Some(schema) = schema else {
-            return Err(ConnectError::option("path", "names no file"));
+        let files = FileInput::list(base, &options.path, options.watch_ms)?;
+        let Some((first, others)) = files.files().split_first() else {
+            let reason = "there is no file yet that could tell the columns: put one there";
+            return Err(ConnectError::option("path", reason));
         };
+        let schema = Batches::open(first, first.open()?)?.schema();
+        for listed in others {
+            let own = Batches::open(listed, listed.open()?)?.schema();
+            require_fields(listed, &own, &schema)?;
+        }
         let layout = EventTimeLayout::new(&schema, options.event_time.as_deref())?;
         Ok(Self {
-            format: Arc::new(ArrowFormat { layout }),
-            files: files.into(),
+            format: Arc::new(ArrowFormat { schema, layout }),
+            files,
             watermark: options.watermark,
             stats: ConnectorStats::default(),
         })
@@ -93,11 +85,11 @@ impl SourceConnector for ArrowSource {
     }
 
     fn parallelism_max(&self) -> Option<usize> {
-        Some(self.files.len())
+        self.files.parallelism_max()
     }
 
     fn describe(&self) -> String {
-        describe_files("arrow", &self.files)
+        self.files.describe("arrow")
     }
 
     fn memory_bytes(&self) -> usize {
@@ -110,18 +102,15 @@ impl SourceConnector for ArrowSource {
     }
 
     fn build(&self, subtask: &Subtask) -> Box<dyn Source<RecordBatch>> {
-        let splits: Vec<Split> = (0..self.files.len()).map(Split::whole).collect();
-        let input = SplitInput {
-            format: self.format.clone(),
-            files: self.files.clone(),
-            splits: assigned(&splits, subtask.index, subtask.parallelism.subtasks()),
-            stats: self.stats.clone(),
-        };
-        Box::new(SplitSource::new(input, self.watermark.clone()))
+        let (stats, watermark) = (self.stats.clone(), self.watermark.clone());
+        self.files
+            .build(subtask, self.format.clone(), stats, watermark)
     }
 }
 
 struct ArrowFormat {
+    /// The schema of the files.
+    schema: SchemaRef,
     layout: EventTimeLayout,
 }
 
@@ -132,8 +121,10 @@ impl SplitFormat for ArrowFormat {
         listed: &ListedFile,
         file: File,
     ) -> Result<Box<dyn SplitReader>, ConnectError> {
+        let batches = Batches::open(listed, file)?;
+        require_fields(listed, &batches.schema(), &self.schema)?;
         Ok(Box::new(ArrowReader {
-            batches: Batches::open(listed, file)?,
+            batches,
             rest: None,
             layout: self.layout.clone(),
             listed: listed.clone(),
@@ -216,6 +207,21 @@ impl SplitReader for ArrowReader {
             ..Counters::default()
         }
     }
+}
+
+fn require_fields(
+    listed: &ListedFile,
+    own: &SchemaRef,
+    due: &SchemaRef,
+) -> Result<(), ConnectError> {
+    if own.fields() == due.fields() {
+        return Ok(());
+    }
+    let (own, due) = (column_names(own), column_names(due));
+    Err(ConnectError::file(
+        &listed.path,
+        format_args!("its columns are {own}, and those of the first file {due}, or differ in type"),
+    ))
 }
 
 fn refused(listed: &ListedFile, error: &IpcError) -> ConnectError {

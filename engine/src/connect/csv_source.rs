@@ -10,20 +10,19 @@ use serde::Deserialize;
 
 use crate::operator::{Source, Subtask};
 
-use super::connector::describe_files;
 use super::csv_dialect::Dialect;
 use super::csv_rows::CsvRows;
 use super::csv_schema::{Inference, read_header};
+use super::file_input::FileInput;
 use super::json_schema::given_schema;
 use super::lines::LineReader;
 use super::reader::AHEAD_BYTES_MAX;
 use super::text_input::TextInput;
-use super::text_reader::TextReader;
+use super::text_reader::{TextFormat, TextReader};
 use super::times::{TimeColumns, TimeParser};
 use super::{
     ColumnOption, ConnectError, ConnectorStats, EventTimeLayout, ListedFile, OnError, Paths,
-    SourceConnector, Split, SplitFormat, SplitInput, SplitReader, SplitSource, TextCompression,
-    WatermarkOptions, assigned, list_files,
+    SourceConnector, Split, SplitFormat, SplitReader, TextCompression, WatermarkOptions,
 };
 
 /// Options of the connector `csv`, a source.
@@ -67,6 +66,10 @@ pub struct CsvSourceOptions {
     /// The offset from UTC of times that do not say theirs, such as `+02:00`. Default UTC.
     #[serde(default)]
     pub time_zone: Option<String>,
+    /// How often to look for new files, in milliseconds. The source does not end then.
+    /// Default: never; it ends with the files that there are when the job starts.
+    #[serde(default)]
+    pub watch_ms: Option<u64>,
     /// The column that holds the event time: int64 milliseconds since the Unix epoch, or a
     /// timestamp. It becomes column 0, `event_time`. Default: the column `event_time` if
     /// there is one; otherwise no row has an event time.
@@ -80,7 +83,7 @@ pub struct CsvSourceOptions {
 /// A source of CSV files.
 pub struct CsvSource {
     format: Arc<CsvFormat>,
-    files: Arc<[ListedFile]>,
+    files: FileInput,
     watermark: Option<WatermarkOptions>,
     stats: ConnectorStats,
 }
@@ -96,7 +99,7 @@ impl CsvSource {
         let (delimiter, quote) = (&options.delimiter, &options.quote);
         let dialect = Dialect::new(options.header, delimiter, quote, &options.null_values)?;
         let parser = TimeParser::new(options.time_format.as_deref(), options.time_zone.as_deref())?;
-        let files = list_files(base, options.path.as_slice())?;
+        let files = FileInput::list(base, &options.path, options.watch_ms)?;
         let schema = match &options.schema {
             Some(columns) => given_schema(columns)?,
             None => Inference {
@@ -107,7 +110,7 @@ impl CsvSource {
                 event_time: options.event_time.as_deref(),
                 has_time_format: options.time_format.is_some(),
             }
-            .infer(&files)?,
+            .infer(files.files())?,
         };
         let layout = EventTimeLayout::new(&schema, options.event_time.as_deref())?;
         Ok(Self {
@@ -118,7 +121,7 @@ impl CsvSource {
                 on_error: options.on_error,
                 compression: options.compression,
             }),
-            files: files.into(),
+            files,
             watermark: options.watermark,
             stats: ConnectorStats::default(),
         })
@@ -131,11 +134,11 @@ impl SourceConnector for CsvSource {
     }
 
     fn parallelism_max(&self) -> Option<usize> {
-        Some(self.files.len())
+        self.files.parallelism_max()
     }
 
     fn describe(&self) -> String {
-        describe_files("csv", &self.files)
+        self.files.describe("csv")
     }
 
     fn memory_bytes(&self) -> usize {
@@ -147,18 +150,13 @@ impl SourceConnector for CsvSource {
     }
 
     fn build(&self, subtask: &Subtask) -> Box<dyn Source<RecordBatch>> {
-        let splits: Vec<Split> = (0..self.files.len()).map(Split::whole).collect();
-        let input = SplitInput {
-            format: self.format.clone(),
-            files: self.files.clone(),
-            splits: assigned(&splits, subtask.index, subtask.parallelism.subtasks()),
-            stats: self.stats.clone(),
-        };
-        Box::new(SplitSource::new(input, self.watermark.clone()))
+        let (stats, watermark) = (self.stats.clone(), self.watermark.clone());
+        self.files
+            .build(subtask, self.format.clone(), stats, watermark)
     }
 }
 
-struct CsvFormat {
+pub(super) struct CsvFormat {
     dialect: Dialect,
     times: TimeColumns,
     layout: EventTimeLayout,
@@ -167,23 +165,20 @@ struct CsvFormat {
 }
 
 impl CsvFormat {
-    fn reader(&self, input: TextInput, path: &Path) -> Result<Box<dyn SplitReader>, ConnectError> {
-        let mut lines = LineReader::quoted(input, self.dialect.quoting());
-        let names = match self.dialect.has_header {
-            true => self.names(&mut lines, path)?,
-            false => None,
-        };
-        let times = self.times.clone();
-        let rows = CsvRows::new(self.dialect.clone(), names.as_deref(), times);
-        let rows = Box::new(rows.map_err(|reason| ConnectError::file(path, reason))?);
-        let layout = self.layout.clone();
-        Ok(Box::new(TextReader::new(
-            lines,
-            rows,
-            layout,
-            self.on_error,
-            path,
-        )))
+    /// Rows without a header, that come by themselves.
+    pub(super) fn live(
+        columns: &[ColumnOption],
+        event_time: Option<&str>,
+        on_error: OnError,
+    ) -> Result<Self, ConnectError> {
+        let schema = given_schema(columns)?;
+        Ok(Self {
+            dialect: Dialect::new(false, &comma(), &double_quote(), &empty())?,
+            layout: EventTimeLayout::new(&schema, event_time)?,
+            times: TimeColumns::new(Arc::new(schema), TimeParser::new(None, None)?),
+            on_error,
+            compression: TextCompression::None,
+        })
     }
 
     /// The names in the header; none where there is nothing at all.
@@ -201,6 +196,31 @@ impl CsvFormat {
         })?;
         let names = schema.fields().iter().map(|field| field.name().clone());
         Ok(Some(names.collect()))
+    }
+}
+
+impl TextFormat for CsvFormat {
+    fn schema(&self) -> SchemaRef {
+        self.layout.schema().clone()
+    }
+
+    fn reader(&self, input: TextInput, path: &Path) -> Result<Box<dyn SplitReader>, ConnectError> {
+        let mut lines = LineReader::quoted(input, self.dialect.quoting());
+        let names = match self.dialect.has_header {
+            true => self.names(&mut lines, path)?,
+            false => None,
+        };
+        let times = self.times.clone();
+        let rows = CsvRows::new(self.dialect.clone(), names.as_deref(), times);
+        let rows = Box::new(rows.map_err(|reason| ConnectError::file(path, reason))?);
+        let layout = self.layout.clone();
+        Ok(Box::new(TextReader::new(
+            lines,
+            rows,
+            layout,
+            self.on_error,
+            path,
+        )))
     }
 }
 

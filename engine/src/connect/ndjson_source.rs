@@ -10,18 +10,18 @@ use serde::Deserialize;
 
 use crate::operator::{Source, Subtask};
 
-use super::connector::describe_files;
+use super::file_input::FileInput;
 use super::json_rows::JsonRows;
 use super::json_schema::{ColumnOption, given_schema, inferred_schema};
 use super::lines::LineReader;
 use super::reader::AHEAD_BYTES_MAX;
 use super::text_input::{TextCompression, TextInput};
-use super::text_reader::{OnError, TextReader};
+use super::text_reader::{OnError, TextFormat, TextReader};
 use super::text_rows::TextRows;
 use super::times::{TimeColumns, TimeParser, event_time_as_time};
 use super::{
     ConnectError, ConnectorStats, EventTimeLayout, ListedFile, Paths, SourceConnector, Split,
-    SplitFormat, SplitInput, SplitReader, SplitSource, WatermarkOptions, assigned, list_files,
+    SplitFormat, SplitReader, WatermarkOptions,
 };
 
 /// Options of the connector `ndjson`, a source.
@@ -52,6 +52,10 @@ pub struct NdjsonSourceOptions {
     /// The offset from UTC of times that do not say theirs, such as `+02:00`. Default UTC.
     #[serde(default)]
     pub time_zone: Option<String>,
+    /// How often to look for new files, in milliseconds. The source does not end then.
+    /// Default: never; it ends with the files that there are when the job starts.
+    #[serde(default)]
+    pub watch_ms: Option<u64>,
     /// The column that holds the event time: int64 milliseconds since the Unix epoch, or a
     /// timestamp. It becomes column 0, `event_time`. Default: the column `event_time` if
     /// there is one; otherwise no row has an event time.
@@ -65,7 +69,7 @@ pub struct NdjsonSourceOptions {
 /// A source of newline-delimited JSON files.
 pub struct NdjsonSource {
     format: Arc<NdjsonFormat>,
-    files: Arc<[ListedFile]>,
+    files: FileInput,
     watermark: Option<WatermarkOptions>,
     stats: ConnectorStats,
 }
@@ -78,11 +82,11 @@ impl NdjsonSource {
     /// When a path matches nothing, a file cannot be read, a schema cannot be understood or
     /// inferred, or there is no such column for the event time.
     pub fn new(options: NdjsonSourceOptions, base: &Path) -> Result<Self, ConnectError> {
-        let files = list_files(base, options.path.as_slice())?;
+        let files = FileInput::list(base, &options.path, options.watch_ms)?;
         let schema = match &options.schema {
             Some(columns) => given_schema(columns)?,
             None => inferred_schema(
-                &files,
+                files.files(),
                 options.infer_rows,
                 options.on_error,
                 options.compression,
@@ -109,7 +113,7 @@ impl NdjsonSource {
                 on_error: options.on_error,
                 compression: options.compression,
             }),
-            files: files.into(),
+            files,
             watermark: options.watermark,
             stats: ConnectorStats::default(),
         })
@@ -122,11 +126,11 @@ impl SourceConnector for NdjsonSource {
     }
 
     fn parallelism_max(&self) -> Option<usize> {
-        Some(self.files.len())
+        self.files.parallelism_max()
     }
 
     fn describe(&self) -> String {
-        describe_files("ndjson", &self.files)
+        self.files.describe("ndjson")
     }
 
     fn memory_bytes(&self) -> usize {
@@ -138,18 +142,13 @@ impl SourceConnector for NdjsonSource {
     }
 
     fn build(&self, subtask: &Subtask) -> Box<dyn Source<RecordBatch>> {
-        let splits: Vec<Split> = (0..self.files.len()).map(Split::whole).collect();
-        let input = SplitInput {
-            format: self.format.clone(),
-            files: self.files.clone(),
-            splits: assigned(&splits, subtask.index, subtask.parallelism.subtasks()),
-            stats: self.stats.clone(),
-        };
-        Box::new(SplitSource::new(input, self.watermark.clone()))
+        let (stats, watermark) = (self.stats.clone(), self.watermark.clone());
+        self.files
+            .build(subtask, self.format.clone(), stats, watermark)
     }
 }
 
-struct NdjsonFormat {
+pub(super) struct NdjsonFormat {
     /// The schema of the files.
     schema: SchemaRef,
     /// Whether the schema was inferred.
@@ -162,13 +161,37 @@ struct NdjsonFormat {
 }
 
 impl NdjsonFormat {
-    fn reader(&self, input: TextInput, path: &Path) -> Box<dyn SplitReader> {
+    /// Rows that come by themselves.
+    pub(super) fn live(
+        columns: &[ColumnOption],
+        event_time: Option<&str>,
+        on_error: OnError,
+    ) -> Result<Self, ConnectError> {
+        let schema = given_schema(columns)?;
+        Ok(Self {
+            layout: EventTimeLayout::new(&schema, event_time)?,
+            schema: Arc::new(schema),
+            is_inferred: false,
+            times: None,
+            on_error,
+            compression: TextCompression::None,
+        })
+    }
+}
+
+impl TextFormat for NdjsonFormat {
+    fn schema(&self) -> SchemaRef {
+        self.layout.schema().clone()
+    }
+
+    fn reader(&self, input: TextInput, path: &Path) -> Result<Box<dyn SplitReader>, ConnectError> {
         let rows: Box<dyn TextRows> = Box::new(match &self.times {
             Some(times) => JsonRows::with_times(times.clone()),
             None => JsonRows::new(self.schema.clone(), self.is_inferred),
         });
         let (lines, layout) = (LineReader::new(input), self.layout.clone());
-        Box::new(TextReader::new(lines, rows, layout, self.on_error, path))
+        let reader = TextReader::new(lines, rows, layout, self.on_error, path);
+        Ok(Box::new(reader))
     }
 }
 
@@ -181,7 +204,7 @@ impl SplitFormat for NdjsonFormat {
     ) -> Result<Box<dyn SplitReader>, ConnectError> {
         let input = TextInput::of_file(&listed.path, file, self.compression)
             .map_err(|error| ConnectError::file(&listed.path, error))?;
-        Ok(self.reader(input, &listed.path))
+        self.reader(input, &listed.path)
     }
 }
 

@@ -8,14 +8,23 @@ use serde::de::{Deserialize, Deserializer, Error};
 use super::{
     ArrowSink, ArrowSinkOptions, ArrowSource, ArrowSourceOptions, Blackhole, BlackholeOptions,
     ConnectError, CsvSink, CsvSinkOptions, CsvSource, CsvSourceOptions, Generator,
-    GeneratorOptions, NdjsonSink, NdjsonSinkOptions, NdjsonSource, NdjsonSourceOptions,
+    GeneratorOptions, LiveSource, NdjsonSink, NdjsonSinkOptions, NdjsonSource, NdjsonSourceOptions,
     NexmarkOptions, NexmarkSource, ParquetSink, ParquetSinkOptions, ParquetSource,
-    ParquetSourceOptions, SinkConnector, SourceConnector, Stdout, StdoutOptions, WatermarkOptions,
+    ParquetSourceOptions, SinkConnector, SocketOptions, SourceConnector, StdinOptions, Stdout,
+    StdoutOptions, WatermarkOptions,
 };
 
 /// The connectors that can be a source, by name.
-pub const SOURCE_CONNECTORS: &[&str] =
-    &["arrow", "csv", "generator", "ndjson", "nexmark", "parquet"];
+pub const SOURCE_CONNECTORS: &[&str] = &[
+    "arrow",
+    "csv",
+    "generator",
+    "ndjson",
+    "nexmark",
+    "parquet",
+    "socket",
+    "stdin",
+];
 
 /// The connectors that can be a sink, by name.
 pub const SINK_CONNECTORS: &[&str] = &["arrow", "blackhole", "csv", "ndjson", "parquet", "stdout"];
@@ -35,6 +44,10 @@ pub enum SourceOptions {
     Nexmark(NexmarkOptions),
     /// Parquet files.
     Parquet(ParquetSourceOptions),
+    /// Lines from a connection of this host.
+    Socket(SocketOptions),
+    /// Lines from standard input.
+    Stdin(StdinOptions),
 }
 
 impl SourceOptions {
@@ -51,6 +64,8 @@ impl SourceOptions {
             "ndjson" => Deserialize::deserialize(options).map(Self::Ndjson),
             "nexmark" => Deserialize::deserialize(options).map(Self::Nexmark),
             "parquet" => Deserialize::deserialize(options).map(Self::Parquet),
+            "socket" => Deserialize::deserialize(options).map(Self::Socket),
+            "stdin" => Deserialize::deserialize(options).map(Self::Stdin),
             other => Err(no_connector("source", other, SOURCE_CONNECTORS)),
         }
     }
@@ -62,6 +77,8 @@ impl SourceOptions {
             Self::Csv(options) => Some(&mut options.watermark),
             Self::Ndjson(options) => Some(&mut options.watermark),
             Self::Parquet(options) => Some(&mut options.watermark),
+            Self::Socket(options) => Some(&mut options.watermark),
+            Self::Stdin(options) => Some(&mut options.watermark),
             Self::Generator(_) | Self::Nexmark(_) => None,
         }
     }
@@ -78,6 +95,8 @@ impl SourceOptions {
             Self::Ndjson(options) => Arc::new(NdjsonSource::new(options, base)?),
             Self::Nexmark(options) => Arc::new(NexmarkSource::new(options)?),
             Self::Parquet(options) => Arc::new(ParquetSource::new(options, base)?),
+            Self::Socket(options) => Arc::new(LiveSource::socket(options)?),
+            Self::Stdin(options) => Arc::new(LiveSource::stdin(options)?),
         })
     }
 }

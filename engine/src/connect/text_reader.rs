@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use serde::Deserialize;
 
 use crate::limits::BATCH_ROWS;
@@ -21,6 +22,15 @@ pub enum OnError {
     Fail,
     /// It is left out and counted ([`Counters::skipped_rows`]).
     Skip,
+}
+
+/// Knows how text is rows.
+pub(super) trait TextFormat: Send + Sync {
+    /// The schema of the rows: column 0 is the event time.
+    fn schema(&self) -> SchemaRef;
+
+    /// Reads `input`, which messages call `path`.
+    fn reader(&self, input: TextInput, path: &Path) -> Result<Box<dyn SplitReader>, ConnectError>;
 }
 
 /// Reads lines as rows, batch by batch.
