@@ -1,6 +1,8 @@
 //! A queue between a worker and a side thread, bounded in elements and in bytes. Either side
 //! may be the worker: only the side thread ever waits.
 
+use std::time::Duration;
+
 use ringway_shm::{Bell, Consumer, PopError, Producer, PushError, ring};
 
 use crate::limits::PARK_TIME_MAX;
@@ -72,6 +74,26 @@ impl<T> SideSender<T> {
                 bell.park(Some(PARK_TIME_MAX));
             }
         }
+    }
+
+    /// Waits for `time`; for the side thread. `Err` when the other side is gone.
+    pub(super) fn rest(&mut self, mut time: Duration) -> Result<(), Gone> {
+        while !self.is_abandoned() {
+            if time.is_zero() {
+                return Ok(());
+            }
+            let bell = self.producer.producer_bell();
+            let part = time.min(PARK_TIME_MAX);
+            bell.arm();
+            if self.is_abandoned() {
+                bell.disarm();
+                return Err(Gone);
+            }
+            // Rung early, for the queue has room again, it only rests less.
+            bell.park(Some(part));
+            time -= part;
+        }
+        Err(Gone)
     }
 
     /// Whether the other side is gone.

@@ -6,19 +6,15 @@ use arrow::json::ReaderBuilder;
 use arrow::json::reader::Decoder;
 
 use super::lines::{Chunk, Line};
-
-/// A line that is not a row, and why.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct BadLine {
-    pub(super) number: u64,
-    pub(super) reason: String,
-}
+use super::text_rows::TextRows;
+use super::times::TimeColumns;
 
 /// Decodes lines of JSON, one object a line, into batches of one schema.
 #[derive(Debug)]
 pub(super) struct JsonRows {
     schema: SchemaRef,
     coerce: bool,
+    times: Option<TimeColumns>,
     /// A decoder that is ready, and how many rows it has room for.
     decoder: Option<(usize, Decoder)>,
 }
@@ -29,60 +25,30 @@ impl JsonRows {
         Self {
             schema,
             coerce,
+            times: None,
             decoder: None,
         }
     }
 
-    /// All lines of `chunk` as one batch. If there are bad lines among them, each is given to
-    /// `on_bad`, in order, which says whether to go on without it.
-    ///
-    /// The lines are decoded together. Only if that fails are they searched, by halves, for
-    /// those that are bad: an error of the decoder does not say which line it is about.
-    pub(super) fn decode<E>(
-        &mut self,
-        chunk: &Chunk,
-        mut on_bad: impl FnMut(BadLine) -> Result<(), E>,
-    ) -> Result<Option<RecordBatch>, E> {
-        let lines: Vec<&Line> = chunk.lines().iter().collect();
-        if let Ok(batch) = self.try_decode(chunk, &lines) {
-            return Ok(batch);
-        }
-        let mut good = Vec::with_capacity(lines.len());
-        self.search(chunk, &lines, &mut good, &mut on_bad)?;
-        // Lines that can be decoded apart can be decoded together.
-        match self.try_decode(chunk, &good) {
-            Ok(batch) => Ok(batch),
-            Err(reason) => {
-                let number = good.first().map_or(0, |line| line.number);
-                on_bad(BadLine { number, reason })?;
-                Ok(None)
-            }
-        }
+    /// Rows whose times are in a form of their own. Numbers and booleans are text where text
+    /// is wanted, for a time may be a number.
+    pub(super) fn with_times(times: TimeColumns) -> Self {
+        let mut rows = Self::new(times.read_schema().clone(), true);
+        rows.times = Some(times);
+        rows
     }
 
-    /// Puts the lines that can be decoded into `good`.
-    fn search<'a, E>(
-        &mut self,
-        chunk: &Chunk,
-        lines: &[&'a Line],
-        good: &mut Vec<&'a Line>,
-        on_bad: &mut impl FnMut(BadLine) -> Result<(), E>,
-    ) -> Result<(), E> {
-        match (self.try_decode(chunk, lines), lines) {
-            (Ok(_), _) => good.extend_from_slice(lines),
-            (Err(reason), [line]) => {
-                let number = line.number;
-                on_bad(BadLine { number, reason })?;
-            }
-            (Err(_), _) => {
-                let (left, right) = lines.split_at(lines.len() / 2);
-                self.search(chunk, left, good, on_bad)?;
-                self.search(chunk, right, good, on_bad)?;
-            }
-        }
-        Ok(())
+    fn build_decoder(&self, room: usize) -> Result<(usize, Decoder), String> {
+        let decoder = ReaderBuilder::new(self.schema.clone())
+            .with_batch_size(room)
+            .with_coerce_primitive(self.coerce)
+            .build_decoder()
+            .map_err(|error| error.to_string())?;
+        Ok((room, decoder))
     }
+}
 
+impl TextRows for JsonRows {
     fn try_decode(
         &mut self,
         chunk: &Chunk,
@@ -109,16 +75,10 @@ impl JsonRows {
         }
         let batch = decoder.flush().map_err(|error| error.to_string())?;
         self.decoder = Some((room, decoder));
-        Ok(batch)
-    }
-
-    fn build_decoder(&self, room: usize) -> Result<(usize, Decoder), String> {
-        let decoder = ReaderBuilder::new(self.schema.clone())
-            .with_batch_size(room)
-            .with_coerce_primitive(self.coerce)
-            .build_decoder()
-            .map_err(|error| error.to_string())?;
-        Ok((room, decoder))
+        match (batch, &self.times) {
+            (Some(batch), Some(times)) => times.convert(batch).map(Some),
+            (batch, _) => Ok(batch),
+        }
     }
 }
 
@@ -129,6 +89,7 @@ mod tests {
     use arrow::datatypes::{DataType, Field, Schema};
 
     use super::super::lines::LineReader;
+    use super::super::text_rows::{BadLine, decode as decode_chunk};
     use super::*;
 
     fn decode(text: &str) -> (usize, Vec<BadLine>) {
@@ -141,12 +102,12 @@ mod tests {
             .read(&mut chunk, 1000)
             .unwrap();
         let mut bad = Vec::new();
-        let batch = JsonRows::new(Arc::new(schema), false)
-            .decode(&chunk, |line| {
-                bad.push(line);
-                Ok::<_, ()>(())
-            })
-            .unwrap();
+        let mut rows = JsonRows::new(Arc::new(schema), false);
+        let batch = decode_chunk(&mut rows, &chunk, |line| {
+            bad.push(line);
+            Ok::<_, ()>(())
+        })
+        .unwrap();
         (batch.map_or(0, |batch| batch.num_rows()), bad)
     }
 
@@ -189,12 +150,11 @@ mod tests {
             Field::new("name", DataType::Utf8, true),
         ]));
         let mut bad = Vec::new();
-        let batch = JsonRows::new(schema, false)
-            .decode(&chunk, |line| {
-                bad.push(line.number);
-                Ok::<_, ()>(())
-            })
-            .unwrap();
+        let batch = decode_chunk(&mut JsonRows::new(schema, false), &chunk, |line| {
+            bad.push(line.number);
+            Ok::<_, ()>(())
+        })
+        .unwrap();
         assert_eq!((batch.unwrap().num_rows(), bad), (1, vec![1]));
     }
 }

@@ -1,15 +1,15 @@
 //! The columns of a JSON file: as they are given, or as its rows tell.
 
-use std::io::BufReader;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields, Schema};
 use arrow::json::reader::infer_json_schema;
 use serde::Deserialize;
 
-use super::json_rows::BadLine;
 use super::lines::{Chunk, LineReader};
-use super::ndjson_source::bad_row;
+use super::text_input::{TextCompression, TextInput};
+use super::text_reader::bad_row;
+use super::text_rows::BadLine;
 use super::{ConnectError, ListedFile, OnError};
 
 /// One column of a text file.
@@ -78,12 +78,15 @@ pub(super) fn inferred_schema(
     files: &[ListedFile],
     rows_max: usize,
     on_error: OnError,
+    compression: TextCompression,
 ) -> Result<Schema, ConnectError> {
     let mut text = Vec::new();
     let mut rows = 0;
     let mut chunk = Chunk::default();
     for listed in files {
-        let mut lines = LineReader::new(BufReader::new(listed.open()?));
+        let input = TextInput::of_file(&listed.path, listed.open()?, compression)
+            .map_err(|error| ConnectError::file(&listed.path, error))?;
+        let mut lines = LineReader::new(input);
         while rows < rows_max {
             lines
                 .read(&mut chunk, rows_max - rows)

@@ -3,6 +3,8 @@
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
 
+use super::text_input::TextInput;
+
 /// The longest line that is read, in bytes: what has no line ends is not a text file, and
 /// must not fill memory.
 pub(super) const LINE_BYTES_MAX: usize = 16 << 20;
@@ -17,10 +19,10 @@ pub(super) struct Chunk {
     lines: Vec<Line>,
 }
 
-/// One line of a chunk.
+/// One line of a chunk, or several lines that quotes hold together.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
-    /// Its number in the file, from 1.
+    /// The number of its first line in the file, from 1.
     pub(super) number: u64,
     /// Whether it was longer than [`LINE_BYTES_MAX`] and has been cut.
     pub(super) is_cut: bool,
@@ -39,52 +41,82 @@ impl Chunk {
     }
 }
 
+/// Which bytes hold a line end as part of a value.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Quoting {
+    pub(super) quote: u8,
+    pub(super) delimiter: u8,
+}
+
+/// What lines are read from.
+pub(super) trait LineInput: BufRead {
+    /// Whether another line can be had without waiting for someone to write it.
+    fn is_ready(&self) -> bool {
+        true
+    }
+}
+
+impl LineInput for TextInput {
+    fn is_ready(&self) -> bool {
+        Self::is_ready(self)
+    }
+}
+
 /// Reads lines from `input`. A line ends with a line feed, or with the file; a carriage
 /// return before it is white space. Blank lines count as lines and are left out.
 #[derive(Debug)]
 pub(super) struct LineReader<R> {
     input: R,
+    quoting: Option<Quoting>,
     number: u64,
-    bytes: u64,
 }
 
-impl<R: BufRead> LineReader<R> {
-    pub(super) fn new(input: R) -> Self {
+impl<R: LineInput> LineReader<R> {
+    pub(super) const fn new(input: R) -> Self {
         Self {
             input,
+            quoting: None,
             number: 0,
-            bytes: 0,
         }
     }
 
+    /// Reads lines that go on after a line end within quotes.
+    pub(super) const fn quoted(input: R, quoting: Quoting) -> Self {
+        Self {
+            input,
+            quoting: Some(quoting),
+            number: 0,
+        }
+    }
+
+    /// What is read from.
+    pub(super) const fn input(&self) -> &R {
+        &self.input
+    }
+
     /// Reads up to `lines_max` lines into `chunk`, which is emptied first. No lines: the end.
+    /// Where more would have to be waited for, it ends with those that there are.
     pub(super) fn read(&mut self, chunk: &mut Chunk, lines_max: usize) -> io::Result<()> {
         chunk.text.clear();
         chunk.lines.clear();
         while chunk.lines.len() < lines_max && chunk.text.len() < CHUNK_BYTES {
-            let start = chunk.text.len();
-            let mut limited = (&mut self.input).take(LINE_BYTES_MAX as u64);
-            let read = limited.read_until(b'\n', &mut chunk.text)?;
-            if read == 0 {
+            if !chunk.lines.is_empty() && !self.input.is_ready() {
                 break;
             }
-            self.number += 1;
-            self.bytes += read as u64;
-            let mut is_cut = false;
-            if chunk.text.last() != Some(&b'\n') && read == LINE_BYTES_MAX {
-                let skipped = self.input.skip_until(b'\n')?;
-                self.bytes += skipped as u64;
-                is_cut = skipped > 0;
-            }
-            if self.number == 1 && chunk.text.starts_with(BYTE_ORDER_MARK) {
-                chunk.text[..BYTE_ORDER_MARK.len()].fill(b' ');
-            }
+            let start = chunk.text.len();
+            let Some(mut is_cut) = self.append_line(&mut chunk.text)? else {
+                break;
+            };
+            let number = self.number;
             if chunk.text[start..].iter().all(u8::is_ascii_whitespace) {
                 chunk.text.truncate(start);
                 continue;
             }
+            if let Some(quoting) = self.quoting {
+                is_cut |= self.append_quoted(quoting, &mut chunk.text, start)?;
+            }
             chunk.lines.push(Line {
-                number: self.number,
+                number,
                 is_cut,
                 range: start..chunk.text.len(),
             });
@@ -92,9 +124,69 @@ impl<R: BufRead> LineReader<R> {
         Ok(())
     }
 
-    /// Bytes read since the last call.
-    pub(super) fn take_bytes(&mut self) -> u64 {
-        std::mem::take(&mut self.bytes)
+    /// Appends one line to `text` and tells whether it was cut; none at the end.
+    fn append_line(&mut self, text: &mut Vec<u8>) -> io::Result<Option<bool>> {
+        let start = text.len();
+        let mut limited = (&mut self.input).take(LINE_BYTES_MAX as u64);
+        let read = limited.read_until(b'\n', text)?;
+        if read == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        if self.number == 1 && text[start..].starts_with(BYTE_ORDER_MARK) {
+            text.drain(start..start + BYTE_ORDER_MARK.len());
+        }
+        let is_whole = text.last() == Some(&b'\n') || read < LINE_BYTES_MAX;
+        Ok(Some(!is_whole && self.input.skip_until(b'\n')? > 0))
+    }
+
+    /// Appends the lines that belong to the one at `start`, whose quotes are open.
+    fn append_quoted(
+        &mut self,
+        quoting: Quoting,
+        text: &mut Vec<u8>,
+        start: usize,
+    ) -> io::Result<bool> {
+        let mut place = Place::FieldStart;
+        let mut seen = start;
+        loop {
+            place = place.after(&text[seen..], quoting);
+            seen = text.len();
+            if place != Place::Quoted {
+                return Ok(false);
+            }
+            match self.append_line(text)? {
+                None => return Ok(false),
+                Some(false) if text.len() - start <= LINE_BYTES_MAX => {}
+                Some(_) => return Ok(true),
+            }
+        }
+    }
+}
+
+/// Where in a row of delimited values a byte is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    FieldStart,
+    Plain,
+    Quoted,
+    /// After a quote within quotes, which ends them unless another follows.
+    Closing,
+}
+
+impl Place {
+    fn after(self, text: &[u8], quoting: Quoting) -> Self {
+        let Quoting { quote, delimiter } = quoting;
+        if self != Self::Quoted && !text.contains(&quote) {
+            return Self::Plain;
+        }
+        text.iter().fold(self, |place, &byte| match place {
+            Self::FieldStart | Self::Closing if byte == quote => Self::Quoted,
+            Self::Quoted if byte == quote => Self::Closing,
+            Self::Quoted => Self::Quoted,
+            _ if byte == delimiter => Self::FieldStart,
+            _ => Self::Plain,
+        })
     }
 }
 
@@ -105,6 +197,8 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 mod tests {
     use super::*;
 
+    impl LineInput for &[u8] {}
+
     fn lines_of(text: &[u8], lines_max: usize) -> Vec<(u64, String)> {
         let mut reader = LineReader::new(text);
         let mut chunk = Chunk::default();
@@ -112,7 +206,6 @@ mod tests {
         loop {
             reader.read(&mut chunk, lines_max).unwrap();
             if chunk.lines().is_empty() {
-                assert_eq!(reader.take_bytes(), text.len() as u64);
                 return seen;
             }
             for line in chunk.lines() {
@@ -131,6 +224,37 @@ mod tests {
             assert_eq!(seen.len(), 3);
             assert_eq!(seen[1..], expected[1..]);
             assert_eq!(seen[0].1.trim(), "a");
+        }
+    }
+
+    #[test]
+    fn quotes_hold_lines_together() {
+        let text = b"a,\"b\nc\"\n\n\"x\"\"\n\",y\nq\"r,s\n\"open,\nto the end";
+        let quoting = Quoting {
+            quote: b'"',
+            delimiter: b',',
+        };
+        for lines_max in [1, 100] {
+            let mut reader = LineReader::quoted(&text[..], quoting);
+            let mut chunk = Chunk::default();
+            let mut seen = Vec::new();
+            loop {
+                reader.read(&mut chunk, lines_max).unwrap();
+                if chunk.lines().is_empty() {
+                    break;
+                }
+                for line in chunk.lines() {
+                    let text = String::from_utf8_lossy(chunk.text(line)).into_owned();
+                    seen.push((line.number, text));
+                }
+            }
+            let expected = [
+                (1, "a,\"b\nc\"\n"),
+                (4, "\"x\"\"\n\",y\n"),
+                (6, "q\"r,s\n"),
+                (7, "\"open,\nto the end"),
+            ];
+            assert_eq!(seen, expected.map(|(n, t)| (n, t.to_owned())));
         }
     }
 

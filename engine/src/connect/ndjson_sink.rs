@@ -1,6 +1,5 @@
 //! Writes newline-delimited JSON, to a file or to standard output.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,9 +11,10 @@ use serde::Deserialize;
 
 use crate::operator::{Sink, Subtask};
 
-use super::pending_file::{PendingFile, require_folder};
+use super::pending_file::require_folder;
+use super::text_output::TextOutput;
 use super::writer::{AHEAD_BYTES_MAX, BatchWriter, WriterSink};
-use super::{ConnectError, ConnectorStats, SinkConnector, path_of_subtask};
+use super::{ConnectError, ConnectorStats, SinkConnector, TextCompression, path_of_subtask};
 
 /// Options of the connector `ndjson`, a sink.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -27,6 +27,9 @@ pub struct NdjsonSinkOptions {
     /// Whether a null is written as `null`; otherwise its field is left out. Default false.
     #[serde(default)]
     pub explicit_nulls: bool,
+    /// How the file is compressed. Default `"auto"`: as its name says.
+    #[serde(default)]
+    pub compression: TextCompression,
 }
 
 /// A sink of newline-delimited JSON files.
@@ -38,6 +41,7 @@ pub struct NdjsonSinkOptions {
 pub struct NdjsonSink {
     path: PathBuf,
     explicit_nulls: bool,
+    compression: TextCompression,
     stats: ConnectorStats,
 }
 
@@ -52,6 +56,7 @@ impl NdjsonSink {
         Ok(Self {
             path,
             explicit_nulls: options.explicit_nulls,
+            compression: options.compression,
             stats: ConnectorStats::default(),
         })
     }
@@ -76,12 +81,11 @@ impl SinkConnector for NdjsonSink {
 
     fn build(&self, subtask: &Subtask, _schema: &SchemaRef) -> Box<dyn Sink<RecordBatch>> {
         let path = path_of_subtask(&self.path, subtask);
-        let explicit_nulls = self.explicit_nulls;
+        let (explicit_nulls, compression) = (self.explicit_nulls, self.compression);
         let target = path.display().to_string();
         let start = move || -> Result<Box<dyn BatchWriter>, ConnectError> {
             Ok(Box::new(NdjsonFile {
-                file: PendingFile::create(&path)?,
-                path,
+                output: TextOutput::create(&path, compression)?,
                 lines: JsonLines::new(explicit_nulls),
             }))
         };
@@ -136,8 +140,7 @@ pub(super) fn require_json(schema: &SchemaRef) -> Result<(), ConnectError> {
 }
 
 struct NdjsonFile {
-    file: PendingFile,
-    path: PathBuf,
+    output: TextOutput,
     lines: JsonLines,
 }
 
@@ -147,18 +150,13 @@ impl BatchWriter for NdjsonFile {
         batch: &RecordBatch,
         _is_gone: &dyn Fn() -> bool,
     ) -> Result<u64, ConnectError> {
-        let text = self
-            .lines
-            .encode(batch)
-            .map_err(|reason| ConnectError::file(&self.path, reason))?;
-        self.file.write_all(text).map_err(|error| {
-            ConnectError::file(&self.path, format_args!("cannot be written: {error}"))
-        })?;
-        Ok(text.len() as u64)
+        let text = self.lines.encode(batch);
+        let text = text.map_err(|reason| ConnectError::file(self.output.path(), reason))?;
+        self.output.write(text)?;
+        Ok(self.output.take_bytes())
     }
 
     fn finish(self: Box<Self>) -> Result<u64, ConnectError> {
-        self.file.commit()?;
-        Ok(0)
+        self.output.commit()
     }
 }

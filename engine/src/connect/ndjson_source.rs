@@ -1,7 +1,6 @@
 //! Reads newline-delimited JSON files, split by file.
 
 use std::fs::File;
-use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,22 +8,21 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use serde::Deserialize;
 
-use crate::limits::BATCH_ROWS;
 use crate::operator::{Source, Subtask};
 
-use super::connector::describe_files;
-use super::json_rows::{BadLine, JsonRows};
+use super::file_input::FileInput;
+use super::json_rows::JsonRows;
 use super::json_schema::{ColumnOption, given_schema, inferred_schema};
-use super::lines::{Chunk, LineReader};
+use super::lines::LineReader;
 use super::reader::AHEAD_BYTES_MAX;
+use super::text_input::{TextCompression, TextInput};
+use super::text_reader::{OnError, TextFormat, TextReader};
+use super::text_rows::TextRows;
+use super::times::{TimeColumns, TimeParser, event_time_as_time};
 use super::{
-    ConnectError, ConnectorStats, Counters, EventTimeLayout, ListedFile, Paths, SourceConnector,
-    Split, SplitFormat, SplitInput, SplitReader, SplitSource, WatermarkOptions, assigned,
-    list_files,
+    ConnectError, ConnectorStats, EventTimeLayout, ListedFile, Paths, SourceConnector, Split,
+    SplitFormat, SplitReader, WatermarkOptions,
 };
-
-/// Bytes that are read from a file at a time.
-const READ_BYTES: usize = 256 << 10;
 
 /// Options of the connector `ndjson`, a source.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -43,6 +41,21 @@ pub struct NdjsonSourceOptions {
     /// What a row does that cannot be understood. Default `"fail"`.
     #[serde(default)]
     pub on_error: OnError,
+    /// How the files are compressed. Default `"auto"`: as their names say.
+    #[serde(default)]
+    pub compression: TextCompression,
+    /// The form of the timestamps at the top of a row: `"iso"`, `"epoch_s"`, `"epoch_ms"`,
+    /// `"epoch_us"`, `"epoch_ns"`, or a pattern of `strftime`. Default: text is ISO 8601,
+    /// numbers are in the unit of the column.
+    #[serde(default)]
+    pub time_format: Option<String>,
+    /// The offset from UTC of times that do not say theirs, such as `+02:00`. Default UTC.
+    #[serde(default)]
+    pub time_zone: Option<String>,
+    /// How often to look for new files, in milliseconds. The source does not end then.
+    /// Default: never; it ends with the files that there are when the job starts.
+    #[serde(default)]
+    pub watch_ms: Option<u64>,
     /// The column that holds the event time: int64 milliseconds since the Unix epoch, or a
     /// timestamp. It becomes column 0, `event_time`. Default: the column `event_time` if
     /// there is one; otherwise no row has an event time.
@@ -53,21 +66,10 @@ pub struct NdjsonSourceOptions {
     pub watermark: Option<WatermarkOptions>,
 }
 
-/// What a row does that cannot be understood.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OnError {
-    /// It fails the job, with its file and line.
-    #[default]
-    Fail,
-    /// It is left out and counted ([`Counters::skipped_rows`]).
-    Skip,
-}
-
 /// A source of newline-delimited JSON files.
 pub struct NdjsonSource {
     format: Arc<NdjsonFormat>,
-    files: Arc<[ListedFile]>,
+    files: FileInput,
     watermark: Option<WatermarkOptions>,
     stats: ConnectorStats,
 }
@@ -80,20 +82,38 @@ impl NdjsonSource {
     /// When a path matches nothing, a file cannot be read, a schema cannot be understood or
     /// inferred, or there is no such column for the event time.
     pub fn new(options: NdjsonSourceOptions, base: &Path) -> Result<Self, ConnectError> {
-        let files = list_files(base, options.path.as_slice())?;
+        let files = FileInput::list(base, &options.path, options.watch_ms)?;
         let schema = match &options.schema {
             Some(columns) => given_schema(columns)?,
-            None => inferred_schema(&files, options.infer_rows, options.on_error)?,
+            None => inferred_schema(
+                files.files(),
+                options.infer_rows,
+                options.on_error,
+                options.compression,
+            )?,
+        };
+        let (time_format, time_zone) = (&options.time_format, &options.time_zone);
+        let parser = TimeParser::new(time_format.as_deref(), time_zone.as_deref())?;
+        let has_form = time_format.is_some() || time_zone.is_some();
+        let schema = match options.schema {
+            None if has_form => {
+                let event_time = options.event_time.as_deref();
+                event_time_as_time(schema, event_time, time_format.is_some())
+            }
+            _ => schema,
         };
         let layout = EventTimeLayout::new(&schema, options.event_time.as_deref())?;
+        let schema = Arc::new(schema);
         Ok(Self {
             format: Arc::new(NdjsonFormat {
-                schema: Arc::new(schema),
+                times: has_form.then(|| TimeColumns::new(schema.clone(), parser)),
+                schema,
                 is_inferred: options.schema.is_none(),
                 layout,
                 on_error: options.on_error,
+                compression: options.compression,
             }),
-            files: files.into(),
+            files,
             watermark: options.watermark,
             stats: ConnectorStats::default(),
         })
@@ -110,11 +130,11 @@ impl SourceConnector for NdjsonSource {
     }
 
     fn parallelism_max(&self) -> Option<usize> {
-        Some(self.files.len())
+        self.files.parallelism_max()
     }
 
     fn describe(&self) -> String {
-        describe_files("ndjson", &self.files)
+        self.files.describe("ndjson")
     }
 
     fn memory_bytes(&self) -> usize {
@@ -126,24 +146,57 @@ impl SourceConnector for NdjsonSource {
     }
 
     fn build(&self, subtask: &Subtask) -> Box<dyn Source<RecordBatch>> {
-        let splits: Vec<Split> = (0..self.files.len()).map(Split::whole).collect();
-        let input = SplitInput {
-            format: self.format.clone(),
-            files: self.files.clone(),
-            splits: assigned(&splits, subtask.index, subtask.parallelism.subtasks()),
-            stats: self.stats.clone(),
-        };
-        Box::new(SplitSource::new(input, self.watermark.clone()))
+        let (stats, watermark) = (self.stats.clone(), self.watermark.clone());
+        self.files
+            .build(subtask, self.format.clone(), stats, watermark)
     }
 }
 
-struct NdjsonFormat {
+pub(super) struct NdjsonFormat {
     /// The schema of the files.
     schema: SchemaRef,
     /// Whether the schema was inferred.
     is_inferred: bool,
+    /// Where times are in a form of their own.
+    times: Option<TimeColumns>,
     layout: EventTimeLayout,
     on_error: OnError,
+    compression: TextCompression,
+}
+
+impl NdjsonFormat {
+    /// Rows that come by themselves.
+    pub(super) fn live(
+        columns: &[ColumnOption],
+        event_time: Option<&str>,
+        on_error: OnError,
+    ) -> Result<Self, ConnectError> {
+        let schema = given_schema(columns)?;
+        Ok(Self {
+            layout: EventTimeLayout::new(&schema, event_time)?,
+            schema: Arc::new(schema),
+            is_inferred: false,
+            times: None,
+            on_error,
+            compression: TextCompression::None,
+        })
+    }
+}
+
+impl TextFormat for NdjsonFormat {
+    fn schema(&self) -> SchemaRef {
+        self.layout.schema().clone()
+    }
+
+    fn reader(&self, input: TextInput, path: &Path) -> Result<Box<dyn SplitReader>, ConnectError> {
+        let rows: Box<dyn TextRows> = Box::new(match &self.times {
+            Some(times) => JsonRows::with_times(times.clone()),
+            None => JsonRows::new(self.schema.clone(), self.is_inferred),
+        });
+        let (lines, layout) = (LineReader::new(input), self.layout.clone());
+        let reader = TextReader::new(lines, rows, layout, self.on_error, path);
+        Ok(Box::new(reader))
+    }
 }
 
 impl SplitFormat for NdjsonFormat {
@@ -153,70 +206,9 @@ impl SplitFormat for NdjsonFormat {
         listed: &ListedFile,
         file: File,
     ) -> Result<Box<dyn SplitReader>, ConnectError> {
-        Ok(Box::new(NdjsonReader {
-            lines: LineReader::new(BufReader::with_capacity(READ_BYTES, file)),
-            chunk: Chunk::default(),
-            rows: JsonRows::new(self.schema.clone(), self.is_inferred),
-            layout: self.layout.clone(),
-            on_error: self.on_error,
-            listed: listed.clone(),
-            skipped_rows: 0,
-        }))
-    }
-}
-
-struct NdjsonReader {
-    lines: LineReader<BufReader<File>>,
-    chunk: Chunk,
-    rows: JsonRows,
-    layout: EventTimeLayout,
-    on_error: OnError,
-    listed: ListedFile,
-    /// Rows left out that have not been counted.
-    skipped_rows: u64,
-}
-
-impl SplitReader for NdjsonReader {
-    fn next(&mut self) -> Result<Option<RecordBatch>, ConnectError> {
-        loop {
-            self.lines
-                .read(&mut self.chunk, BATCH_ROWS)
-                .map_err(|error| ConnectError::file(&self.listed.path, error))?;
-            let Some(first) = self.chunk.lines().first().map(|line| line.number) else {
-                return Ok(None);
-            };
-            let on_bad = |line| match self.on_error {
-                OnError::Fail => Err(bad_row(&self.listed.path, line)),
-                OnError::Skip => {
-                    self.skipped_rows += 1;
-                    Ok(())
-                }
-            };
-            if let Some(batch) = self.rows.decode(&self.chunk, on_bad)? {
-                let applied = self.layout.apply(&batch);
-                return applied.map(Some).map_err(|reason| {
-                    let number = first;
-                    bad_row(&self.listed.path, BadLine { number, reason })
-                });
-            }
-        }
-    }
-
-    fn take_counters(&mut self) -> Counters {
-        Counters {
-            bytes: self.lines.take_bytes(),
-            skipped_rows: std::mem::take(&mut self.skipped_rows),
-            ..Counters::default()
-        }
-    }
-}
-
-/// The error that a row makes.
-pub(super) fn bad_row(path: &Path, line: BadLine) -> ConnectError {
-    ConnectError::Row {
-        path: path.to_owned(),
-        line: line.number,
-        reason: line.reason,
+        let input = TextInput::of_file(&listed.path, file, self.compression)
+            .map_err(|error| ConnectError::file(&listed.path, error))?;
+        self.reader(input, &listed.path)
     }
 }
 

@@ -1,8 +1,10 @@
 //! A source that reads splits on a thread beside the worker.
 
 use std::fs::File;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use ringway_shm::{Bell, PopError};
@@ -68,11 +70,21 @@ pub struct SplitInput {
     pub stats: ConnectorStats,
 }
 
-/// A source that reads the splits of one subtask, one after the other, on a thread of its own.
+/// What a source reads, on the side thread.
+pub(super) trait ReadJob: Send {
+    /// Reads all that there is, and hands it to `out`.
+    fn run(&mut self, out: &mut ReadOutput<'_>) -> Result<(), Stop>;
+}
+
+/// A source that reads on a thread of its own: the splits of one subtask, one after the other,
+/// or whatever its job is.
 pub struct SplitSource {
-    input: Option<SplitInput>,
+    /// None once it runs, and where there is nothing to read.
+    job: Option<Box<dyn ReadJob>>,
+    stats: ConnectorStats,
     progress: SplitProgress,
     reader: Option<Reader>,
+    is_open: bool,
     ended: bool,
 }
 
@@ -80,10 +92,32 @@ impl SplitSource {
     /// A source of `input`, with the watermarks that `watermark` asks for.
     pub fn new(input: SplitInput, watermark: Option<super::WatermarkOptions>) -> Self {
         let progress = SplitProgress::new(watermark.as_ref(), &input.splits);
+        let stats = input.stats.clone();
+        let job = (!input.splits.is_empty()).then(|| Box::new(input) as Box<dyn ReadJob>);
+        Self::with(job, stats, progress)
+    }
+
+    /// A source of what `job` reads, which is one split.
+    pub(super) fn of_job(
+        job: Box<dyn ReadJob>,
+        stats: ConnectorStats,
+        watermark: Option<super::WatermarkOptions>,
+    ) -> Self {
+        let progress = SplitProgress::new(watermark.as_ref(), &[Split::whole(0)]);
+        Self::with(Some(job), stats, progress)
+    }
+
+    const fn with(
+        job: Option<Box<dyn ReadJob>>,
+        stats: ConnectorStats,
+        progress: SplitProgress,
+    ) -> Self {
         Self {
-            input: Some(input),
+            job,
+            stats,
             progress,
             reader: None,
+            is_open: false,
             ended: false,
         }
     }
@@ -135,12 +169,11 @@ enum Drained {
 
 impl Source<RecordBatch> for SplitSource {
     fn open(&mut self, subtask: &Subtask, bell: &Bell) -> Result<(), OperatorError> {
-        let input = self
-            .input
-            .take()
-            .ok_or_else(|| OperatorError::new(format!("{subtask} was opened before")))?;
-        if !input.splits.is_empty() {
-            self.reader = Some(Reader::start(input, bell)?);
+        if std::mem::replace(&mut self.is_open, true) {
+            return Err(OperatorError::new(format!("{subtask} was opened before")));
+        }
+        if let Some(job) = self.job.take() {
+            self.reader = Some(Reader::start(job, self.stats.clone(), bell)?);
         }
         Ok(())
     }
@@ -181,21 +214,30 @@ enum Read {
 /// The worker's end of a side thread that reads. Dropping it stops and joins the thread.
 struct Reader {
     receiver: SideReceiver<Read>,
+    /// Held for as long as what is read is wanted.
+    wanted: Option<Arc<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Reader {
-    fn start(input: SplitInput, bell: &Bell) -> Result<Self, ConnectError> {
+    fn start(
+        job: Box<dyn ReadJob>,
+        stats: ConnectorStats,
+        bell: &Bell,
+    ) -> Result<Self, ConnectError> {
         let (sender, receiver) = side_channel(
             AHEAD_BATCHES_MAX,
             AHEAD_BYTES_MAX,
             Bell::thread(),
             bell.clone(),
         );
+        let wanted = Arc::new(());
         let state = ReaderThread {
-            input,
+            job,
+            stats,
             sender: Some(sender),
-            reading: 0,
+            wanted: Arc::downgrade(&wanted),
+            reading: PathBuf::new(),
         };
         let thread = side_thread::spawn(
             "ringway-read",
@@ -205,6 +247,7 @@ impl Reader {
         )?;
         Ok(Self {
             receiver,
+            wanted: Some(wanted),
             thread: Some(thread),
         })
     }
@@ -212,6 +255,7 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
+        self.wanted = None;
         self.receiver.close();
         if let Some(thread) = self.thread.take() {
             // A panic was caught inside, and told.
@@ -222,14 +266,25 @@ impl Drop for Reader {
 
 /// What the side thread owns.
 struct ReaderThread {
-    input: SplitInput,
+    job: Box<dyn ReadJob>,
+    stats: ConnectorStats,
     sender: Option<SideSender<Read>>,
-    reading: usize,
+    wanted: Weak<()>,
+    reading: PathBuf,
 }
 
 impl ReaderThread {
     fn run(&mut self) {
-        match self.read_all() {
+        let Some(sender) = &mut self.sender else {
+            return;
+        };
+        let mut out = ReadOutput {
+            sender,
+            stats: &self.stats,
+            wanted: &self.wanted,
+            reading: &mut self.reading,
+        };
+        match self.job.run(&mut out) {
             Ok(()) => self.finish(),
             Err(Stop::Gone) => {}
             Err(Stop::Failed(error)) => self.fail(error),
@@ -237,53 +292,8 @@ impl ReaderThread {
     }
 
     fn panicked(&mut self, reason: String) {
-        let file = self.input.splits.get(self.reading);
-        let what = file.map_or_else(String::new, |split| {
-            self.input.files[split.file].path.display().to_string()
-        });
+        let what = self.reading.display().to_string();
         self.fail(ConnectError::Panicked { what, reason });
-    }
-
-    fn read_all(&mut self) -> Result<(), Stop> {
-        for index in 0..self.input.splits.len() {
-            self.reading = index;
-            self.read_split(index)?;
-        }
-        Ok(())
-    }
-
-    fn read_split(&mut self, index: usize) -> Result<(), Stop> {
-        let split = &self.input.splits[index];
-        let listed = &self.input.files[split.file];
-        let file = listed.open()?;
-        let again = file
-            .try_clone()
-            .map_err(|error| ConnectError::file(&listed.path, error))?;
-        let sender = self.sender.as_mut().ok_or(Stop::Gone)?;
-        let mut reader = self.input.format.open(split, listed, file)?;
-        loop {
-            if sender.is_abandoned() {
-                return Err(Stop::Gone);
-            }
-            let batch = reader.next()?;
-            let mut counters = reader.take_counters();
-            if let Some(batch) = &batch {
-                counters.rows = batch.num_rows() as u64;
-                counters.batches = 1;
-            }
-            self.input.stats.add(&counters);
-            let Some(batch) = batch else { break };
-            let (latest, bytes) = (latest_event_time(&batch), batch.bytes());
-            let read = Read::Batch {
-                split: index,
-                batch,
-                latest,
-            };
-            sender.push(read, bytes)?;
-        }
-        // A file that was written while it was read may have been read half old, half new.
-        listed.check(&again)?;
-        Ok(())
     }
 
     fn finish(&mut self) {
@@ -302,8 +312,79 @@ impl ReaderThread {
     }
 }
 
+/// Where a job hands what it reads.
+pub(super) struct ReadOutput<'a> {
+    sender: &'a mut SideSender<Read>,
+    stats: &'a ConnectorStats,
+    wanted: &'a Weak<()>,
+    reading: &'a mut PathBuf,
+}
+
+impl ReadOutput<'_> {
+    /// Notes what is being read, for messages.
+    pub(super) fn reading(&mut self, path: &Path) {
+        path.clone_into(self.reading);
+    }
+
+    /// Held by someone for as long as what is read is wanted.
+    pub(super) fn wanted(&self) -> Weak<()> {
+        self.wanted.clone()
+    }
+
+    /// Reads `reader`, which is split `split`, to its end.
+    pub(super) fn read_all(
+        &mut self,
+        split: usize,
+        reader: &mut dyn SplitReader,
+    ) -> Result<(), Stop> {
+        loop {
+            if self.sender.is_abandoned() {
+                return Err(Stop::Gone);
+            }
+            let batch = reader.next()?;
+            let mut counters = reader.take_counters();
+            if let Some(batch) = &batch {
+                counters.rows = batch.num_rows() as u64;
+                counters.batches = 1;
+            }
+            self.stats.add(&counters);
+            let Some(batch) = batch else { return Ok(()) };
+            let (latest, bytes) = (latest_event_time(&batch), batch.bytes());
+            let read = Read::Batch {
+                split,
+                batch,
+                latest,
+            };
+            self.sender.push(read, bytes)?;
+        }
+    }
+
+    /// Does nothing for `time`, or until nobody wants to read any more.
+    pub(super) fn rest(&mut self, time: Duration) -> Result<(), Stop> {
+        self.sender.rest(time).map_err(Stop::from)
+    }
+}
+
+impl ReadJob for SplitInput {
+    fn run(&mut self, out: &mut ReadOutput<'_>) -> Result<(), Stop> {
+        for (index, split) in self.splits.iter().enumerate() {
+            let listed = &self.files[split.file];
+            out.reading(&listed.path);
+            let file = listed.open()?;
+            let again = file
+                .try_clone()
+                .map_err(|error| ConnectError::file(&listed.path, error))?;
+            let mut reader = self.format.open(split, listed, file)?;
+            out.read_all(index, &mut *reader)?;
+            // A file that was written while it was read may have been read half old, half new.
+            listed.check(&again)?;
+        }
+        Ok(())
+    }
+}
+
 /// Why the side thread stops before the end of its splits.
-enum Stop {
+pub(super) enum Stop {
     Gone,
     Failed(ConnectError),
 }

@@ -61,6 +61,11 @@ impl ListedFile {
         })
     }
 
+    /// When it was last written, in seconds and nanoseconds since the Unix epoch.
+    pub(super) const fn modified(&self) -> (i64, i64) {
+        (self.identity.modified_s, self.identity.modified_ns)
+    }
+
     /// Opens the file for reading.
     ///
     /// # Errors
@@ -161,7 +166,8 @@ pub fn assigned(splits: &[Split], index: u32, parallelism: u32) -> Vec<Split> {
         .collect()
 }
 
-fn matches_of(base: &Path, pattern: &str) -> Result<Vec<PathBuf>, ConnectError> {
+/// The files that match `pattern`, by name.
+pub(super) fn matches_of(base: &Path, pattern: &str) -> Result<Vec<PathBuf>, ConnectError> {
     let plain = base.join(pattern);
     // A name with brackets in it is first of all a name.
     if plain.is_file() {

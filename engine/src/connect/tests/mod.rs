@@ -1,8 +1,12 @@
 //! What connectors promise, with real files. Goal: each promise of `docs/CONNECTORS.md` that
 //! can be broken. Method: sources and sinks are stepped as a worker would, in virtual time.
 
+mod arrow_ipc;
+mod compressed;
+mod csv;
 mod documented;
 mod files;
+mod live;
 mod made;
 mod ndjson;
 mod parquet;

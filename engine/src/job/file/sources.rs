@@ -82,13 +82,10 @@ fn with_watermark(
         |keys: &[&str], message: &str| wiring.document.error(&declared.path(keys), message);
     let made = watermark.options();
     let made = made.map_err(|(key, message)| refuse(&["watermark", key], message))?;
-    match &mut options {
-        SourceOptions::Parquet(options) => options.watermark = Some(made),
-        SourceOptions::Ndjson(options) => options.watermark = Some(made),
-        SourceOptions::Generator(_) | SourceOptions::Nexmark(_) => {
-            let message = "this connector makes its own watermarks: leave `watermark` out";
-            return Err(refuse(&["watermark"], message));
-        }
-    }
+    let Some(place) = options.watermark_mut() else {
+        let message = "this connector makes its own watermarks: leave `watermark` out";
+        return Err(refuse(&["watermark"], message));
+    };
+    *place = Some(made);
     Ok(options)
 }

@@ -1,0 +1,223 @@
+//! Input that comes in its own time: watched folders, standard input, sockets.
+
+use std::fs;
+use std::io::Write;
+use std::net::TcpStream;
+use std::time::Instant;
+
+use super::super::{LiveSource, StdinOptions};
+use super::*;
+
+const SCHEMA: &str = "schema = [{ name = 'id', type = 'int64' }, \
+                      { name = 'event_time', type = 'int64' }]\n";
+
+impl Stepped {
+    /// Polls until `count` rows have come.
+    fn until(&mut self, count: usize) -> Result<(), OperatorError> {
+        while rows(&self.taken.elements) < count {
+            self.bell.arm();
+            match self.poll()? {
+                SourceProgress::Pending(_) if rows(&self.taken.elements) < count => {
+                    assert!(self.bell.park(Some(PATIENCE)), "the rows never came");
+                }
+                SourceProgress::End => panic!("the input goes on"),
+                _ => self.bell.disarm(),
+            }
+        }
+        Ok(())
+    }
+
+    fn ids(&self) -> Vec<i64> {
+        let batches = batches(&self.taken.elements);
+        let ids = batches.iter().flat_map(|batch| ints(batch, 1));
+        ids.map(Option::unwrap).collect()
+    }
+}
+
+/// A file that appears complete, as the page asks for.
+fn put(dir: &Path, name: &str, ids: std::ops::Range<i64>) {
+    let text: String = ids
+        .map(|id| format!("{{\"id\":{id},\"event_time\":{id}}}\n"))
+        .collect();
+    let hidden = dir.join(format!(".{name}"));
+    fs::write(&hidden, text).unwrap();
+    fs::rename(&hidden, dir.join(name)).unwrap();
+}
+
+fn watched(dir: &Path, more: &str) -> std::sync::Arc<dyn SourceConnector> {
+    let options = format!("path = '*.ndjson'\nwatch_ms = 5\n{SCHEMA}{more}");
+    source("ndjson", &options, dir)
+}
+
+#[test]
+fn files_are_read_as_they_come_each_once_in_the_order_of_their_times() {
+    let dir = tempfile::tempdir().unwrap();
+    let connector = watched(dir.path(), "watermark = {}");
+    assert_eq!(connector.parallelism_max(), None);
+    let mut source = Stepped::open(&*connector, 0, 1);
+    put(dir.path(), "b.ndjson", 0..3);
+    source.until(3).unwrap();
+    // What is hidden or unfinished is not looked at.
+    fs::write(dir.path().join("c.ndjson.tmp"), "nonsense").unwrap();
+    fs::write(dir.path().join(".d.ndjson"), "nonsense").unwrap();
+    put(dir.path(), "a.ndjson", 3..5);
+    source.until(5).unwrap();
+    // A file that was read may go, and one of its name may come.
+    fs::remove_file(dir.path().join("b.ndjson")).unwrap();
+    put(dir.path(), "e.ndjson", 5..6);
+    source.until(6).unwrap();
+    assert_eq!(source.ids(), [0, 1, 2, 3, 4, 5]);
+    assert_watermarks_hold(&source.taken.elements);
+    let start = Instant::now();
+    drop(source);
+    assert!(
+        start.elapsed() < PATIENCE / 10,
+        "it stops when nobody reads"
+    );
+}
+
+#[test]
+fn subtasks_share_the_files_that_come() {
+    let dir = tempfile::tempdir().unwrap();
+    let connector = watched(dir.path(), "");
+    let mut sources: Vec<_> = (0..3)
+        .map(|index| Stepped::open(&*connector, index, 3))
+        .collect();
+    for file in 0..30 {
+        put(dir.path(), &format!("{file}.ndjson"), file..file + 1);
+    }
+    let deadline = Instant::now() + PATIENCE;
+    let mut ids = Vec::new();
+    while ids.len() < 30 && Instant::now() < deadline {
+        ids.clear();
+        for source in &mut sources {
+            let _ = source.poll().unwrap();
+            ids.extend(source.ids());
+        }
+    }
+    assert!(
+        sources.iter().all(|source| !source.ids().is_empty()),
+        "all have a share"
+    );
+    ids.sort_unstable();
+    assert_eq!(ids, (0..30).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_file_that_was_read_and_changes_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let connector = watched(dir.path(), "");
+    let mut source = Stepped::open(&*connector, 0, 1);
+    put(dir.path(), "a.ndjson", 0..3);
+    source.until(3).unwrap();
+    put(dir.path(), "a.ndjson", 3..9);
+    let error = source.until(4).unwrap_err().to_string();
+    assert!(
+        error.contains("a.ndjson: the file has changed since it was read"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_watched_folder_may_be_empty_where_the_columns_are_given() {
+    let dir = tempfile::tempdir().unwrap();
+    let refused = |connector: &str, options: &str| {
+        let error = try_source(connector, options, dir.path()).err().unwrap();
+        error.to_string()
+    };
+    assert!(refused("ndjson", "path = '*'\nwatch_ms = 5").contains("`schema`"));
+    assert!(refused("csv", "path = '*'\nwatch_ms = 5").contains("`schema`"));
+    assert!(refused("arrow", "path = '*'\nwatch_ms = 5").contains("`path`"));
+    assert!(refused("arrow", "path = '*'\nwatch_ms = 0").contains("`watch_ms`"));
+    assert!(refused("csv", "path = '*'").contains("no file matches"));
+}
+
+fn of_pipe(options: &str) -> (std::io::PipeWriter, LiveSource) {
+    let (read, write) = std::io::pipe().unwrap();
+    let options: StdinOptions = toml::from_str(&format!("{SCHEMA}{options}")).unwrap();
+    let source = LiveSource::of_input("stdin".to_owned(), read.into(), options).unwrap();
+    (write, source)
+}
+
+#[test]
+fn lines_of_standard_input_come_at_once_and_end_with_it() {
+    for (form, lines) in [
+        (
+            "ndjson",
+            [
+                "{\"id\":1,\"event_time\":7}\n",
+                "{\"id\":2}\n",
+                "{\"id\":3}",
+            ],
+        ),
+        ("csv", ["1,7\n", "2,\n", "3,"]),
+    ] {
+        let (mut write, connector) = of_pipe(&format!("form = '{form}'"));
+        let mut source = Stepped::open(&connector, 0, 1);
+        write.write_all(lines[0].as_bytes()).unwrap();
+        source.until(1).unwrap();
+        write.write_all(lines[1].as_bytes()).unwrap();
+        source.until(2).unwrap();
+        write.write_all(lines[2].as_bytes()).unwrap();
+        drop(write);
+        let elements = source.run().unwrap();
+        let ids: Vec<_> = batches(&elements).iter().flat_map(|b| ints(b, 1)).collect();
+        assert_eq!(ids, [Some(1), Some(2), Some(3)]);
+        assert_eq!(ints(batches(&elements)[0], 0), [Some(7)]);
+    }
+}
+
+#[test]
+fn a_bad_line_of_standard_input_is_named_or_skipped() {
+    for (on_error, is_good) in [("fail", false), ("skip", true)] {
+        let (mut write, connector) = of_pipe(&format!("on_error = '{on_error}'"));
+        write
+            .write_all(b"{\"id\":1}\nnonsense\n{\"id\":2}\n")
+            .unwrap();
+        drop(write);
+        let result = Stepped::open(&connector, 0, 1).run();
+        match result {
+            Ok(elements) => {
+                assert!(is_good);
+                assert_eq!(rows(&elements), 2);
+                assert_eq!(connector.stats().read().skipped_rows, 1);
+            }
+            Err(error) => {
+                assert!(!is_good);
+                assert!(error.to_string().contains("stdin:2: "), "{error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_source_that_waits_for_input_stops_when_it_is_dropped() {
+    let (write, connector) = of_pipe("");
+    let mut source = Stepped::open(&connector, 0, 1);
+    assert_eq!(source.poll().unwrap(), SourceProgress::Pending(None));
+    let start = Instant::now();
+    drop(source);
+    assert!(start.elapsed() < PATIENCE / 10);
+    drop(write);
+    // Its input is gone with it.
+    let error = Stepped::open(&connector, 0, 1).run().unwrap_err();
+    assert!(error.to_string().contains("it has been read"), "{error}");
+}
+
+#[test]
+fn a_socket_gives_the_lines_of_its_first_connection() {
+    let options = toml::from_str(&format!("port = 0\n{SCHEMA}")).unwrap();
+    let connector = LiveSource::socket(options).unwrap();
+    assert_eq!(connector.parallelism_max(), Some(1));
+    let mut source = Stepped::open(&connector, 0, 2);
+    let idle = Stepped::open(&connector, 1, 2).run().unwrap();
+    assert_eq!(rows(&idle), 0);
+    let mut stream = TcpStream::connect(connector.address().unwrap()).unwrap();
+    stream.write_all(b"{\"id\":1}\n{\"id\":2").unwrap();
+    source.until(1).unwrap();
+    stream.write_all(b"2}\n").unwrap();
+    drop(stream);
+    let elements = source.run().unwrap();
+    let ids: Vec<_> = batches(&elements).iter().flat_map(|b| ints(b, 1)).collect();
+    assert_eq!(ids, [Some(1), Some(22)]);
+}

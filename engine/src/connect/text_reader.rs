@@ -1,0 +1,112 @@
+//! Reads a file of lines, of whichever format.
+
+use std::path::{Path, PathBuf};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use serde::Deserialize;
+
+use crate::limits::BATCH_ROWS;
+
+use super::lines::{Chunk, LineReader};
+use super::text_input::TextInput;
+use super::text_rows::{BadLine, TextRows, decode};
+use super::{ConnectError, Counters, EventTimeLayout, SplitReader};
+
+/// What a row does that cannot be understood.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnError {
+    /// It fails the job, with its file and line.
+    #[default]
+    Fail,
+    /// It is left out and counted ([`Counters::skipped_rows`]).
+    Skip,
+}
+
+/// Knows how text is rows.
+pub(super) trait TextFormat: Send + Sync {
+    /// The schema of the rows: column 0 is the event time.
+    fn schema(&self) -> SchemaRef;
+
+    /// Reads `input`, which messages call `path`.
+    fn reader(&self, input: TextInput, path: &Path) -> Result<Box<dyn SplitReader>, ConnectError>;
+}
+
+/// Reads lines as rows, batch by batch.
+pub(super) struct TextReader {
+    lines: LineReader<TextInput>,
+    chunk: Chunk,
+    rows: Box<dyn TextRows>,
+    layout: EventTimeLayout,
+    on_error: OnError,
+    /// Where the lines come from, for messages.
+    path: PathBuf,
+    /// Rows left out that have not been counted.
+    skipped_rows: u64,
+}
+
+impl TextReader {
+    /// Reads what is left of `lines`, which come from `path`.
+    pub(super) fn new(
+        lines: LineReader<TextInput>,
+        rows: Box<dyn TextRows>,
+        layout: EventTimeLayout,
+        on_error: OnError,
+        path: &Path,
+    ) -> Self {
+        Self {
+            lines,
+            chunk: Chunk::default(),
+            rows,
+            layout,
+            on_error,
+            path: path.to_owned(),
+            skipped_rows: 0,
+        }
+    }
+}
+
+impl SplitReader for TextReader {
+    fn next(&mut self) -> Result<Option<RecordBatch>, ConnectError> {
+        loop {
+            self.lines
+                .read(&mut self.chunk, BATCH_ROWS)
+                .map_err(|error| ConnectError::file(&self.path, error))?;
+            let Some(first) = self.chunk.lines().first().map(|line| line.number) else {
+                return Ok(None);
+            };
+            let on_bad = |line| match self.on_error {
+                OnError::Fail => Err(bad_row(&self.path, line)),
+                OnError::Skip => {
+                    self.skipped_rows += 1;
+                    Ok(())
+                }
+            };
+            if let Some(batch) = decode(&mut *self.rows, &self.chunk, on_bad)? {
+                let applied = self.layout.apply(&batch);
+                return applied.map(Some).map_err(|reason| {
+                    let number = first;
+                    bad_row(&self.path, BadLine { number, reason })
+                });
+            }
+        }
+    }
+
+    fn take_counters(&mut self) -> Counters {
+        Counters {
+            bytes: self.lines.input().take_bytes(),
+            skipped_rows: std::mem::take(&mut self.skipped_rows),
+            ..Counters::default()
+        }
+    }
+}
+
+/// The error that a row makes.
+pub(super) fn bad_row(path: &Path, line: BadLine) -> ConnectError {
+    ConnectError::Row {
+        path: path.to_owned(),
+        line: line.number,
+        reason: line.reason,
+    }
+}
