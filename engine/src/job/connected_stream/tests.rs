@@ -177,7 +177,9 @@ fn a_join_gives_the_same_at_any_parallelism() {
     let rows = |step: i64| (0..400_i64).map(move |n| Row::at(n * step, n * step));
     let source = |job: &Job, name: &str, step| {
         job.source(name, move |_| {
-            Ok(MemorySource::of_batches([rows(step).collect::<Rows<i64>>()]))
+            Ok(MemorySource::of_batches(
+                [rows(step).collect::<Rows<i64>>()],
+            ))
         })
         .parallelism(Parallelism::ONE)
     };
@@ -234,7 +236,10 @@ fn record_batches_join_by_columns() {
     let connected = source("left", &left).connect(source("right", &right));
     let joined = connected.join("join", &left.schema(), &right.schema(), spec);
     let collected = Collected::new();
-    joined.expect("a fitting join").0.sink("collect", collected.sink());
+    joined
+        .expect("a fitting join")
+        .0
+        .sink("collect", collected.sink());
     run(job, 2);
     let batches = collected.batches();
     let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();

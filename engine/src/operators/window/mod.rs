@@ -1,10 +1,11 @@
-//! Event-time windows by key, tumbling and sliding, over typed rows and record batches.
+//! Event-time windows by key, tumbling, sliding and sessions, over typed rows and record batches.
 
 mod aggregator;
 mod assigner;
 mod columnar;
 mod frontier;
 mod panes;
+mod session;
 mod slots;
 mod stage;
 mod typed;
@@ -12,4 +13,5 @@ mod typed;
 pub use aggregator::{Aggregator, Count, Extreme, Mean, Sum};
 pub use assigner::{WINDOWS_OF_A_ROW_MAX, Window, WindowAssigner};
 pub use columnar::{WindowAggregate, WindowSpec};
+pub use session::{KeyedSession, SessionAggregate, SessionSpec};
 pub use typed::{KeyedWindow, WindowResult};
