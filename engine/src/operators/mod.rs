@@ -15,10 +15,12 @@ pub mod columnar;
 mod error;
 pub mod join;
 mod numbers;
+mod row_of_batch;
 pub mod rows;
 mod schema;
 mod sides;
 pub mod state;
+mod top;
 mod watermarks;
 pub mod window;
 
