@@ -10,6 +10,7 @@
 //! - an empty batch is not emitted.
 
 mod aggregate;
+pub mod async_map;
 mod boundary;
 pub mod columnar;
 mod error;
