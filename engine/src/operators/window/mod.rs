@@ -3,6 +3,7 @@
 mod aggregator;
 mod assigner;
 mod columnar;
+mod count;
 mod frontier;
 mod panes;
 mod session;
@@ -13,5 +14,6 @@ mod typed;
 pub use aggregator::{Aggregator, Count, Extreme, Mean, Sum};
 pub use assigner::{WINDOWS_OF_A_ROW_MAX, Window, WindowAssigner};
 pub use columnar::{WindowAggregate, WindowSpec};
+pub use count::{CountResult, CountWindow};
 pub use session::{KeyedSession, SessionAggregate, SessionSpec};
 pub use typed::{KeyedWindow, WindowResult};
