@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use crate::batch::{Payload, Rows};
 use crate::error::OperatorError;
-use crate::operator::{Operator, Subtask};
+use crate::operator::{Operator, SideTag, Subtask};
 use crate::operators::rows;
 use crate::operators::window::{Aggregator, KeyedWindow, WindowAssigner, WindowResult};
 use crate::partition::Key;
@@ -78,6 +78,24 @@ impl<T: Clone + Send + 'static, F> KeyedStream<T, F> {
         let key = self.key;
         self.stream
             .process(name, move |subtask| make(subtask, key.clone()))
+    }
+
+    /// As [`KeyedStream::process`], with one side output, which the operator emits to under the
+    /// tag that `make` is given.
+    pub fn process_with_side<Out, S, Op>(
+        self,
+        name: &str,
+        make: impl Fn(&Subtask, F, SideTag<S>) -> Result<Op, OperatorError> + Send + Sync + 'static,
+    ) -> (Stream<Out>, Stream<S>)
+    where
+        F: Clone + Send + Sync + 'static,
+        Out: Payload,
+        S: Payload,
+        Op: Operator<Rows<T>, Out> + 'static,
+    {
+        let key = self.key;
+        self.stream
+            .process_with_side(name, move |subtask, side| make(subtask, key.clone(), side))
     }
 }
 

@@ -27,6 +27,7 @@ use crate::connect::MemorySource;
 use crate::element::{EventTime, StreamElement};
 use crate::error::OperatorError;
 use crate::operator::{Operator, SideTag, Sink, Source, Subtask};
+use crate::operators::async_map::{AsyncMap, AsyncMapOptions};
 use crate::operators::rows;
 use crate::output::ByKeyHash;
 use crate::partition::{Key, Parallelism};
@@ -331,6 +332,18 @@ impl<T: Clone + Send + 'static> DataStream<T> {
     {
         self.process("flat_map", move |_| {
             Ok(rows::FlatMap::<T, F, I>::new(map.clone()))
+        })
+    }
+
+    /// Replaces each value by `call` of it, which may block: it is called on threads beside the
+    /// worker, several at a time. Event times stay.
+    pub fn async_map<U, F>(self, options: AsyncMapOptions, call: F) -> DataStream<U>
+    where
+        U: Clone + Send + 'static,
+        F: FnMut(T) -> Result<U, OperatorError> + Clone + Send + Sync + 'static,
+    {
+        self.process("async_map", move |_| {
+            Ok(AsyncMap::new(options, call.clone()))
         })
     }
 

@@ -19,6 +19,8 @@ pub use source::{Source, SourceProgress};
 pub use state::{EachKeyed, EachValue, StateReader, StateWriter};
 pub use subtask::Subtask;
 
+use ringway_shm::Bell;
+
 use crate::batch::Payload;
 use crate::clock::ProcessingTime;
 use crate::element::{Barrier, Watermark};
@@ -39,11 +41,12 @@ pub enum Progress {
 /// The runtime calls one method at a time, on one thread. While a call is unfinished
 /// ([`Progress::More`]) only `resume` and `snapshot` are called. Any error ends the job.
 pub trait Operator<In: Payload, Out: Payload>: Send {
-    /// Called once before anything else.
+    /// Called once before anything else. `bell` wakes the worker that runs this operator; a
+    /// side thread rings it when what the operator waits for is there.
     ///
     /// # Errors
     /// When the operator cannot start; the job does not start then.
-    fn open(&mut self, _subtask: &Subtask) -> Result<(), OperatorError> {
+    fn open(&mut self, _subtask: &Subtask, _bell: &Bell) -> Result<(), OperatorError> {
         Ok(())
     }
 
@@ -99,6 +102,37 @@ pub trait Operator<In: Payload, Out: Payload>: Send {
         Ok(Progress::Done)
     }
 
+    /// Whether the call that returned [`Progress::More`] can go on only when something outside
+    /// the worker has happened, of which the bell of `open` tells. The worker may sleep until
+    /// then.
+    fn is_waiting(&self) -> bool {
+        false
+    }
+
+    /// Whether something has come in from outside that `on_ready` is to take up. Asked often:
+    /// it must cost little.
+    fn is_ready(&self) -> bool {
+        false
+    }
+
+    /// Takes up what has come in from outside though there is no unfinished call; see
+    /// [`Operator::is_ready`].
+    ///
+    /// # Errors
+    /// As for `process`.
+    fn on_ready(&mut self, _out: &mut Emitter<'_, Out>) -> Result<Progress, OperatorError> {
+        Ok(Progress::Done)
+    }
+
+    /// What follows cuts the stream here: an aligned barrier, or the marker that stops it. Emit
+    /// what is still under way outside the worker, so that it is before the cut.
+    ///
+    /// # Errors
+    /// As for `process`.
+    fn settle(&mut self, _out: &mut Emitter<'_, Out>) -> Result<Progress, OperatorError> {
+        Ok(Progress::Done)
+    }
+
     /// Writes the operator's state for the checkpoint of `barrier`, including what an
     /// unfinished call has still to do.
     ///
@@ -123,8 +157,8 @@ pub trait Operator<In: Payload, Out: Payload>: Send {
 
 /// A boxed operator is an operator, so that plans can hold operators by name.
 impl<In: Payload, Out: Payload> Operator<In, Out> for Box<dyn Operator<In, Out>> {
-    fn open(&mut self, subtask: &Subtask) -> Result<(), OperatorError> {
-        (**self).open(subtask)
+    fn open(&mut self, subtask: &Subtask, bell: &Bell) -> Result<(), OperatorError> {
+        (**self).open(subtask, bell)
     }
 
     fn process(
@@ -157,6 +191,22 @@ impl<In: Payload, Out: Payload> Operator<In, Out> for Box<dyn Operator<In, Out>>
 
     fn resume(&mut self, out: &mut Emitter<'_, Out>) -> Result<Progress, OperatorError> {
         (**self).resume(out)
+    }
+
+    fn is_waiting(&self) -> bool {
+        (**self).is_waiting()
+    }
+
+    fn is_ready(&self) -> bool {
+        (**self).is_ready()
+    }
+
+    fn on_ready(&mut self, out: &mut Emitter<'_, Out>) -> Result<Progress, OperatorError> {
+        (**self).on_ready(out)
+    }
+
+    fn settle(&mut self, out: &mut Emitter<'_, Out>) -> Result<Progress, OperatorError> {
+        (**self).settle(out)
     }
 
     fn snapshot(

@@ -109,4 +109,10 @@ pub enum SpecError {
         /// Why.
         message: String,
     },
+    /// A session without a gap.
+    #[error("the gap between sessions must be at least 1 ms, and is {gap_ms}")]
+    SessionGap {
+        /// The gap, in milliseconds.
+        gap_ms: i64,
+    },
 }

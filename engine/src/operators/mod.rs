@@ -10,15 +10,18 @@
 //! - an empty batch is not emitted.
 
 mod aggregate;
+pub mod async_map;
 mod boundary;
 pub mod columnar;
 mod error;
 pub mod join;
 mod numbers;
+mod row_of_batch;
 pub mod rows;
 mod schema;
 mod sides;
 pub mod state;
+mod top;
 mod watermarks;
 pub mod window;
 

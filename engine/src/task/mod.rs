@@ -22,7 +22,7 @@ pub use report::{Latency, TaskReport};
 pub use side_outlet::{SideOutlet, TypedSideOutlet};
 pub use sink_stage::SinkStage;
 pub use source_task::SourceTask;
-pub use stage::{Downstream, Stage, StageItem};
+pub use stage::{Closing, Downstream, Stage, StageItem};
 
 use std::fmt;
 

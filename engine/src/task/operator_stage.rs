@@ -27,8 +27,8 @@ pub struct OperatorStage<In: Payload, Out: Payload> {
     next: Box<dyn Stage<Out>>,
     waiting: VecDeque<StageItem<In>>,
     busy: bool,
-    /// The item whose processing is unfinished is the end: what follows it when it is done.
-    ending: bool,
+    /// What goes on when the unfinished call is done: the end, or what cuts the stream.
+    passing: Option<StageItem<In>>,
 }
 
 impl<In: Payload, Out: Payload> OperatorStage<In, Out> {
@@ -49,7 +49,7 @@ impl<In: Payload, Out: Payload> OperatorStage<In, Out> {
             next,
             waiting: VecDeque::new(),
             busy: false,
-            ending: false,
+            passing: None,
         }
     }
 
@@ -73,10 +73,30 @@ impl<In: Payload, Out: Payload> OperatorStage<In, Out> {
             Err(error) => step.fail(self.position, error),
         }
         step.running = before;
-        if self.ending && !self.busy && !step.has_failed() {
-            self.ending = false;
-            self.next.push(StageItem::End, step);
+        if !self.busy
+            && !step.has_failed()
+            && let Some(item) = self.passing.take()
+        {
+            self.pass(item, step);
         }
+    }
+
+    /// Passes on the end, or what cuts the stream.
+    fn pass(&mut self, item: StageItem<In>, step: &mut StepScope) {
+        let item = match item {
+            StageItem::Element(StreamElement::Barrier(barrier)) => {
+                self.snapshot(barrier, step);
+                step.sides.barrier(self.sides.clone(), barrier);
+                StageItem::Element(StreamElement::Barrier(barrier))
+            }
+            StageItem::Element(StreamElement::Drain(drain)) => {
+                step.sides.drain(self.sides.clone(), drain);
+                StageItem::Element(StreamElement::Drain(drain))
+            }
+            StageItem::End => StageItem::End,
+            StageItem::Element(_) => unreachable!("the operator itself passes on what it emits"),
+        };
+        self.next.push(item, step);
     }
 
     fn run(&mut self, item: StageItem<In>, step: &mut StepScope) {
@@ -87,19 +107,15 @@ impl<In: Payload, Out: Payload> OperatorStage<In, Out> {
             StageItem::Element(StreamElement::Watermark(watermark)) => {
                 self.call(step, |operator, out| operator.on_watermark(watermark, out));
             }
-            StageItem::Element(StreamElement::Barrier(barrier)) => {
-                self.snapshot(barrier, step);
-                step.sides.barrier(self.sides.clone(), barrier);
-                self.next
-                    .push(StageItem::Element(StreamElement::Barrier(barrier)), step);
+            StageItem::Element(StreamElement::Drain(drain)) if !drain.stops() => {
+                self.pass(item, step);
             }
-            StageItem::Element(StreamElement::Drain(drain)) => {
-                step.sides.drain(self.sides.clone(), drain);
-                self.next
-                    .push(StageItem::Element(StreamElement::Drain(drain)), step);
+            StageItem::Element(StreamElement::Barrier(_) | StreamElement::Drain(_)) => {
+                self.passing = Some(item);
+                self.call(step, |operator, out| operator.settle(out));
             }
             StageItem::End => {
-                self.ending = true;
+                self.passing = Some(StageItem::End);
                 self.call(step, |operator, out| operator.on_end(out));
             }
         }
@@ -120,7 +136,7 @@ impl<In: Payload, Out: Payload> Stage<In> for OperatorStage<In, Out> {
     fn open(&mut self, bell: &Bell) -> Result<(), (usize, OperatorError)> {
         self.next.open(bell)?;
         self.operator
-            .open(&self.subtask)
+            .open(&self.subtask, bell)
             .map_err(|error| (self.position, error))
     }
 
@@ -170,7 +186,11 @@ impl<In: Payload, Out: Payload> Stage<In> for OperatorStage<In, Out> {
         if fires {
             self.call(step, |operator, out| operator.on_timer(out));
         }
-        self.next.fire_timers(step) || fires
+        let ready = self.operator.is_ready() && !self.is_full();
+        if ready {
+            self.call(step, |operator, out| operator.on_ready(out));
+        }
+        self.next.fire_timers(step) || fires || ready
     }
 
     fn next_timer(&self) -> Option<ProcessingTime> {
@@ -185,7 +205,11 @@ impl<In: Payload, Out: Payload> Stage<In> for OperatorStage<In, Out> {
     }
 
     fn is_waiting(&self) -> bool {
-        self.next.is_waiting()
+        if self.next.is_full() {
+            self.next.is_waiting()
+        } else {
+            self.busy && self.operator.is_waiting()
+        }
     }
 
     fn commit(&mut self, id: u64, step: &mut StepScope) {

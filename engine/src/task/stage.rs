@@ -41,8 +41,8 @@ pub trait Stage<B: Payload>: Send {
     /// A barrier that goes ahead of all unfinished work.
     fn overtake(&mut self, barrier: Barrier, step: &mut StepScope);
 
-    /// Fires what is due in processing time, when no work is unfinished. Returns whether
-    /// anything was due.
+    /// Fires what is due in processing time, and takes up what has come in from outside, when
+    /// no work is unfinished. Returns whether there was anything.
     fn fire_timers(&mut self, step: &mut StepScope) -> bool;
 
     /// When [`Stage::fire_timers`] is to be called next.
@@ -51,8 +51,8 @@ pub trait Stage<B: Payload>: Send {
     /// Whether the caller should stop and let the stage catch up.
     fn is_full(&self) -> bool;
 
-    /// Whether unfinished work waits for something outside: room on an edge, or a sink's
-    /// writer. It rings the worker's bell when it is there.
+    /// Whether unfinished work waits for something outside: room on an edge, a sink's writer,
+    /// or what an operator has asked for. It rings the worker's bell when it is there.
     fn is_waiting(&self) -> bool;
 
     /// A checkpoint is decided: sinks commit.

@@ -4,17 +4,21 @@
 //! through keep their schema with its metadata, and a batch without columns keeps its rows.
 
 mod aggregate;
+mod deduplicate;
 mod filter;
 mod function;
 mod project;
 mod split;
+mod top;
 mod watermarks;
 
 pub use aggregate::{Aggregate, EmitResults};
+pub use deduplicate::{Deduplicate, DeduplicateSpec};
 pub use filter::Filter;
 pub use function::{BatchFunction, BatchPredicate};
 pub use project::Project;
 pub use split::Split;
+pub use top::{TopN, TopNSpec};
 pub use watermarks::AssignWatermarks;
 
 #[cfg(test)]

@@ -13,9 +13,10 @@ use crate::error::OperatorError;
 use crate::operator::{Emitter, Operator, Progress, SideTag};
 use crate::operators::SpecError;
 use crate::operators::aggregate::KeyInterner;
+use crate::operators::row_of_batch::RowOfBatch;
 use crate::operators::schema::require_same_types;
 
-use super::columns::{JoinedRows, RowOfBatch};
+use super::columns::JoinedRows;
 use super::kind::JoinKind;
 use super::schema::JoinSpec;
 use super::state::{Entering, JoinState};

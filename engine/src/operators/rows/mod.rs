@@ -1,6 +1,7 @@
 //! Operators over typed rows. None of them touches Arrow.
 
 mod co_process;
+mod deduplicate;
 mod filter;
 mod flat_map;
 mod inspect;
@@ -9,8 +10,10 @@ mod process;
 mod reduce;
 mod split;
 mod timestamps;
+mod top;
 
 pub use co_process::{CoProcess, CoProcessing};
+pub use deduplicate::Deduplicate;
 pub use filter::Filter;
 pub use flat_map::FlatMap;
 pub use inspect::Inspect;
@@ -19,3 +22,4 @@ pub use process::{KeyedProcess, Process, ProcessScope, Timer};
 pub use reduce::KeyedReduce;
 pub use split::Split;
 pub use timestamps::AssignTimestamps;
+pub use top::{Ranked, TopN};

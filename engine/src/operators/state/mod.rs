@@ -1,7 +1,9 @@
 //! What keyed operators remember: a value for each key, and times at which to act.
 
+mod first_seen;
 mod keyed;
 mod timers;
 
+pub(crate) use first_seen::{FirstSeen, Seen};
 pub use keyed::KeyedState;
 pub use timers::{TimerQueue, Timers};

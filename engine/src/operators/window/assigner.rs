@@ -35,6 +35,16 @@ impl Window {
         self.last
     }
 
+    /// The window from `first` up to `gap_ms` after `last_row`.
+    pub(crate) fn of_session(first: EventTime, last_row: EventTime, gap_ms: i64) -> Self {
+        let end = i128::from(last_row) + i128::from(gap_ms);
+        Self {
+            start: first,
+            end: clamp(end),
+            last: clamp(end - 1),
+        }
+    }
+
     /// Whether `watermark` completes the window.
     pub(crate) const fn is_complete(self, watermark: EventTime) -> bool {
         self.last <= watermark

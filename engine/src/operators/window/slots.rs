@@ -53,7 +53,8 @@ impl SlotPool {
         self.count() - self.free.len()
     }
 
-    fn take(&mut self) -> u32 {
+    /// A slot whose state is empty.
+    pub(super) fn take(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
             let slot = self.count;
             assert!(slot < NO_SLOT, "memory ends before the slots do");

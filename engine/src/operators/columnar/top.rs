@@ -1,0 +1,372 @@
+//! The foremost rows of each key.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch};
+use arrow::compute::SortOptions;
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow::row::{RowConverter, SortField};
+
+use crate::batch::EVENT_TIME_COLUMN;
+use crate::column::{event_times, filter_batch};
+use crate::element::Watermark;
+use crate::error::OperatorError;
+use crate::limits::BATCH_ROWS;
+use crate::operator::{Emitter, Operator, Progress, SideTag};
+use crate::operators::SpecError;
+use crate::operators::aggregate::KeyInterner;
+use crate::operators::row_of_batch::{PickedRows, RowOfBatch};
+use crate::operators::schema::{require_event_time, require_same_types};
+use crate::operators::top::{Top, TopState};
+use crate::operators::window::{Window, WindowAssigner};
+
+/// Rows that kept rows may hold on to beyond four times their own number, before they are
+/// copied out of the batches that they came in.
+const HELD_ROWS_MAX: usize = 65_536;
+
+/// What a [`TopN`] does.
+#[derive(Clone, Debug)]
+pub struct TopNSpec {
+    /// How many rows of each key.
+    pub rows_max: usize,
+    /// The positions of the columns that are the key; without any, all rows have one key.
+    pub key_columns: Vec<usize>,
+    /// The positions of the columns to order by, the most significant first, and whether the
+    /// greatest comes first. Nulls come last.
+    pub order: Vec<(usize, bool)>,
+    /// The rows of each window, when it is complete. Without it, of all rows so far.
+    pub windows: Option<WindowAssigner>,
+    /// Where rows go that come too late for their windows, or have no event time. Without it
+    /// they are counted only.
+    pub late: Option<SideTag<RecordBatch>>,
+}
+
+/// The first rows of each key in an order; of equal ones those that came first.
+///
+/// Without windows, each batch gives the first rows so far of every key of which it changed
+/// them, all of them anew. With windows, each gives its rows when it is complete.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use arrow::datatypes::{DataType, Field, Schema};
+/// use ringway::operators::columnar::{TopN, TopNSpec};
+/// use ringway::operators::window::WindowAssigner;
+///
+/// let bids = Arc::new(Schema::new(vec![
+///     Field::new("event_time", DataType::Int64, true),
+///     Field::new("auction", DataType::Int64, false),
+///     Field::new("price", DataType::Int64, false),
+/// ]));
+/// let spec = TopNSpec {
+///     rows_max: 3,
+///     key_columns: vec![1],
+///     order: vec![(2, true)],
+///     windows: Some(WindowAssigner::tumbling(3_600_000, 0)?),
+///     late: None,
+/// };
+/// assert_eq!(spec.output_schema(&bids)?.field(6).name(), "rank");
+/// let highest = TopN::new(bids, spec)?;
+/// # let _ = highest;
+/// # Ok::<(), ringway::operators::SpecError>(())
+/// ```
+pub struct TopN {
+    input: SchemaRef,
+    spec: TopNSpec,
+    interner: KeyInterner,
+    converter: RowConverter,
+    state: TopState<u32, Box<[u8]>, RowOfBatch>,
+    staged: StagedRows,
+    current: Option<(Top<u32, RowOfBatch>, usize)>,
+    advancing: Option<Watermark>,
+    /// Rows of all batches that kept rows are in, as of when they came.
+    held_rows: usize,
+    late_rows: u64,
+    untimed_rows: u64,
+}
+
+/// Results that are to be a batch.
+struct StagedRows {
+    schema: SchemaRef,
+    rows: PickedRows,
+    ranks: Vec<i64>,
+    windows: Vec<Window>,
+}
+
+impl TopNSpec {
+    /// The schema of the results over batches of `input`: its columns and `rank`, from 1. With
+    /// windows the event time (the last of the window), `window_start` and `window_end` come
+    /// before them.
+    ///
+    /// # Errors
+    /// When `input` has no event time, or a column does not exist or cannot be a key or be
+    /// ordered.
+    pub fn output_schema(&self, input: &SchemaRef) -> Result<SchemaRef, SpecError> {
+        require_event_time(input)?;
+        KeyInterner::new(input, &self.key_columns)?;
+        self.converter(input)?;
+        let int64 = |name: &str, nullable| Field::new(name, DataType::Int64, nullable).into();
+        let mut fields: Vec<FieldRef> = Vec::new();
+        if self.windows.is_some() {
+            fields.push(int64(EVENT_TIME_COLUMN, true));
+            fields.push(int64("window_start", false));
+            fields.push(int64("window_end", false));
+        }
+        fields.extend(input.fields().iter().cloned());
+        fields.push(int64("rank", false));
+        let metadata = input.metadata().clone();
+        Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
+    }
+
+    fn converter(&self, input: &SchemaRef) -> Result<RowConverter, SpecError> {
+        let mut fields = Vec::new();
+        for &(column, descending) in &self.order {
+            let field = input.fields().get(column).ok_or(SpecError::NoColumn {
+                what: "the order".to_owned(),
+                column,
+                columns: input.fields().len(),
+            })?;
+            let options = SortOptions {
+                descending,
+                nulls_first: false,
+            };
+            let sort = SortField::new_with_options(field.data_type().clone(), options);
+            if RowConverter::new(vec![sort.clone()]).is_err() {
+                return Err(SpecError::ColumnType {
+                    what: "the order".to_owned(),
+                    column,
+                    data_type: field.data_type().clone(),
+                });
+            }
+            fields.push(sort);
+        }
+        RowConverter::new(fields).map_err(|error| SpecError::Key {
+            message: error.to_string(),
+        })
+    }
+}
+
+impl TopN {
+    /// An operator for batches of `input`.
+    ///
+    /// # Errors
+    /// As for [`TopNSpec::output_schema`].
+    pub fn new(input: SchemaRef, spec: TopNSpec) -> Result<Self, SpecError> {
+        let staged = StagedRows {
+            schema: spec.output_schema(&input)?,
+            rows: PickedRows::default(),
+            ranks: Vec::new(),
+            windows: Vec::new(),
+        };
+        Ok(Self {
+            interner: KeyInterner::new(&input, &spec.key_columns)?,
+            converter: spec.converter(&input)?,
+            state: TopState::new(spec.rows_max, spec.windows),
+            input,
+            spec,
+            staged,
+            current: None,
+            advancing: None,
+            held_rows: 0,
+            late_rows: 0,
+            untimed_rows: 0,
+        })
+    }
+
+    /// Rows in no window that takes rows in.
+    pub const fn late_rows(&self) -> u64 {
+        self.late_rows
+    }
+
+    /// Rows without an event time, which are in no window.
+    pub const fn untimed_rows(&self) -> u64 {
+        self.untimed_rows
+    }
+
+    /// The rows of `batch` that are in time; the others go to the late output.
+    fn set_late_aside(
+        &mut self,
+        batch: RecordBatch,
+        out: &mut Emitter<'_, RecordBatch>,
+    ) -> Result<RecordBatch, OperatorError> {
+        let times = event_times(&batch)?;
+        let taken: BooleanArray = times
+            .iter()
+            .map(|time| Some(!self.state.is_late(time)))
+            .collect();
+        if taken.false_count() == 0 {
+            return Ok(batch);
+        }
+        let untimed = times.null_count();
+        self.untimed_rows += untimed as u64;
+        self.late_rows += (taken.false_count() - untimed) as u64;
+        if let Some(tag) = self.spec.late {
+            let others = BooleanArray::new(!taken.values(), None);
+            out.emit_side(tag, filter_batch(&batch, &others)?);
+        }
+        Ok(filter_batch(&batch, &taken)?)
+    }
+
+    fn add(&mut self, batch: RecordBatch) -> Result<(), OperatorError> {
+        let columns: Vec<ArrayRef> = self
+            .spec
+            .order
+            .iter()
+            .map(|(column, _)| Arc::clone(batch.column(*column)))
+            .collect();
+        // Without a column to order by, all rows are equal.
+        let order = match columns.is_empty() {
+            true => None,
+            false => Some(self.converter.convert_columns(&columns)?),
+        };
+        let mut keys = Vec::new();
+        self.interner.intern(&batch, &mut keys)?;
+        keys.iter().for_each(|key| self.interner.hold(*key));
+        let times = event_times(&batch)?.clone();
+        let batch = Arc::new(batch);
+        let mut is_kept = false;
+        for (row, key) in keys.iter().enumerate() {
+            let by = order.as_ref().map(|order| order.row(row));
+            let by = by.as_ref().map_or(&[][..], |by| by.as_ref());
+            let make = || {
+                let row = RowOfBatch {
+                    batch: Arc::clone(&batch),
+                    row: row as u32,
+                };
+                (Box::from(by), row)
+            };
+            let interner = &mut self.interner;
+            let time = times.is_valid(row).then(|| times.value(row));
+            #[allow(clippy::borrowed_box, reason = "the state holds its sort keys boxed")]
+            let stays = |other: &Box<[u8]>| **other <= *by;
+            is_kept |= self
+                .state
+                .offer(key, time, stays, make, &mut |key| interner.hold(*key));
+        }
+        // Without windows a key stays for ever.
+        if self.spec.windows.is_some() {
+            keys.iter().for_each(|key| self.interner.release(*key));
+        }
+        if is_kept {
+            self.held_rows += batch.num_rows();
+        }
+        Ok(())
+    }
+
+    /// Copies kept rows out of the batches that they came in, when those hold many more.
+    fn compact(&mut self) -> Result<(), OperatorError> {
+        if self.held_rows <= HELD_ROWS_MAX {
+            return Ok(());
+        }
+        let mut rows: Vec<&mut RowOfBatch> = self.state.rows_mut().collect();
+        if self.held_rows <= HELD_ROWS_MAX + 4 * rows.len() {
+            return Ok(());
+        }
+        self.held_rows = rows.len();
+        for chunk in rows.chunks_mut(BATCH_ROWS) {
+            let mut picked = PickedRows::default();
+            chunk.iter().for_each(|row| picked.push(Some(row)));
+            let columns = picked.take(&self.input)?;
+            let batch = Arc::new(RecordBatch::try_new(Arc::clone(&self.input), columns)?);
+            for (at, row) in chunk.iter_mut().enumerate() {
+                **row = RowOfBatch {
+                    batch: Arc::clone(&batch),
+                    row: at as u32,
+                };
+            }
+        }
+        Ok(())
+    }
+
+    /// Stages results until a batch is full.
+    fn fill(&mut self) {
+        while self.staged.ranks.len() < BATCH_ROWS {
+            let (top, at) = match self.current.take() {
+                Some(current) => current,
+                None => {
+                    let Some(top) = self.state.next_due() else {
+                        return;
+                    };
+                    if top.window.is_some() {
+                        self.interner.release(top.key);
+                    }
+                    (top, 0)
+                }
+            };
+            let Some(row) = top.rows.get(at) else {
+                continue;
+            };
+            self.staged.rows.push(Some(row));
+            self.staged.ranks.push(at as i64 + 1);
+            self.staged.windows.extend(top.window);
+            self.current = Some((top, at + 1));
+        }
+    }
+
+    fn go_on(&mut self, out: &mut Emitter<'_, RecordBatch>) -> Result<Progress, OperatorError> {
+        loop {
+            self.fill();
+            if self.staged.ranks.is_empty() {
+                break;
+            }
+            if out.is_full() {
+                return Ok(Progress::More);
+            }
+            out.emit(self.staged.build(&self.input)?);
+        }
+        self.compact()?;
+        if let Some(watermark) = self.advancing.take() {
+            out.watermark(watermark);
+        }
+        Ok(Progress::Done)
+    }
+}
+
+impl StagedRows {
+    /// The batch that was staged; nothing is staged after it.
+    fn build(&mut self, input: &SchemaRef) -> Result<RecordBatch, OperatorError> {
+        let windows = std::mem::take(&mut self.windows);
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.schema.fields().len());
+        if !windows.is_empty() {
+            for of in [Window::last, Window::start, Window::end] {
+                let values = windows.iter().map(|window| of(*window));
+                columns.push(Arc::new(Int64Array::from_iter_values(values)));
+            }
+        }
+        columns.extend(self.rows.take(input)?);
+        columns.push(Arc::new(Int64Array::from(std::mem::take(&mut self.ranks))));
+        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
+    }
+}
+
+impl Operator<RecordBatch, RecordBatch> for TopN {
+    fn process(
+        &mut self,
+        batch: RecordBatch,
+        out: &mut Emitter<'_, RecordBatch>,
+    ) -> Result<Progress, OperatorError> {
+        require_same_types(&self.input, batch.schema_ref())?;
+        let batch = self.set_late_aside(batch, out)?;
+        self.add(batch)?;
+        self.go_on(out)
+    }
+
+    fn on_watermark(
+        &mut self,
+        watermark: Watermark,
+        out: &mut Emitter<'_, RecordBatch>,
+    ) -> Result<Progress, OperatorError> {
+        if !watermark.idle {
+            self.state.advance(watermark.timestamp);
+        }
+        self.advancing = Some(watermark);
+        self.go_on(out)
+    }
+
+    fn resume(&mut self, out: &mut Emitter<'_, RecordBatch>) -> Result<Progress, OperatorError> {
+        self.go_on(out)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,276 @@
+//! Windows of so many rows of a key.
+
+use std::collections::HashMap;
+use std::collections::VecDeque;
+use std::hash::Hash;
+
+use super::aggregator::Aggregator;
+use crate::batch::{Row, Rows};
+use crate::element::EventTime;
+use crate::error::OperatorError;
+use crate::limits::BATCH_ROWS;
+use crate::operator::{Emitter, Operator, Progress};
+use crate::operators::aggregate::FastHash;
+
+/// The result of one key over so many of its rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CountResult<K, R> {
+    /// The key.
+    pub key: K,
+    /// Which window of the key this is, from 0.
+    pub number: u64,
+    /// Rows in it: as many as asked for, or fewer in the last of a key when the stream ends.
+    pub rows: u64,
+    /// What was computed of its values.
+    pub value: R,
+}
+
+/// Aggregates typed rows by key in windows of `rows_max` rows: the first so many rows of a key,
+/// the next so many, and so on, in the order in which they come.
+///
+/// A window's result is emitted with its last row; its event time is the highest in the window.
+/// When the stream ends, windows that are not full give their results, keys in the order in
+/// which they were first seen. Watermarks matter to none of this.
+///
+/// ```
+/// use ringway::operators::window::{CountWindow, Mean};
+///
+/// let of_each_hundred = CountWindow::new(|reading: &(u8, f64)| reading.0, 100, Mean(|reading: &(u8, f64)| reading.1));
+/// # let _ = of_each_hundred;
+/// ```
+pub struct CountWindow<T, K, A: Aggregator<T>, Key> {
+    key: Key,
+    rows_max: u64,
+    aggregator: A,
+    positions: HashMap<K, usize, FastHash>,
+    windows: Vec<Filling<K, A::Accumulator>>,
+    input: std::vec::IntoIter<Row<T>>,
+    ending: VecDeque<Filling<K, A::Accumulator>>,
+    output: Rows<CountResult<K, A::Result>>,
+}
+
+/// The window of a key that is not full.
+struct Filling<K, S> {
+    key: K,
+    number: u64,
+    rows: u64,
+    latest: Option<EventTime>,
+    /// None between two windows.
+    state: Option<S>,
+}
+
+impl<T, K, A, Key> CountWindow<T, K, A, Key>
+where
+    K: Eq + Hash + Clone,
+    A: Aggregator<T>,
+    Key: FnMut(&T) -> K,
+{
+    /// An operator that computes `aggregator` of every `rows_max` values of each `key`.
+    ///
+    /// # Panics
+    /// When `rows_max` is 0.
+    pub fn new(key: Key, rows_max: u64, aggregator: A) -> Self {
+        assert!(rows_max > 0, "a window has a row");
+        Self {
+            key,
+            rows_max,
+            aggregator,
+            positions: HashMap::default(),
+            windows: Vec::new(),
+            input: Vec::new().into_iter(),
+            ending: VecDeque::new(),
+            output: Rows::new(),
+        }
+    }
+
+    fn add(&mut self, row: &Row<T>) -> Result<(), OperatorError> {
+        let key = (self.key)(&row.value);
+        let at = match self.positions.get(&key) {
+            Some(at) => *at,
+            None => {
+                self.positions.insert(key.clone(), self.windows.len());
+                self.windows.push(Filling {
+                    key,
+                    number: 0,
+                    rows: 0,
+                    latest: None,
+                    state: None,
+                });
+                self.windows.len() - 1
+            }
+        };
+        let window = &mut self.windows[at];
+        let aggregator = &self.aggregator;
+        let state = window.state.get_or_insert_with(|| aggregator.create());
+        aggregator.add(state, &row.value);
+        window.rows += 1;
+        window.latest = window.latest.max(row.event_time);
+        if window.rows == self.rows_max {
+            let result = window.result(aggregator)?;
+            self.output.extend(result);
+            window.number += 1;
+            (window.rows, window.latest, window.state) = (0, None, None);
+        }
+        Ok(())
+    }
+
+    fn go_on(
+        &mut self,
+        out: &mut Emitter<'_, Rows<CountResult<K, A::Result>>>,
+    ) -> Result<Progress, OperatorError>
+    where
+        T: Clone + Send + 'static,
+        K: Send + 'static,
+    {
+        loop {
+            while self.output.len() < BATCH_ROWS {
+                if let Some(row) = self.input.next() {
+                    self.add(&row)?;
+                } else if let Some(window) = self.ending.pop_front() {
+                    self.output.extend(window.result(&self.aggregator)?);
+                } else {
+                    break;
+                }
+            }
+            if self.output.is_empty() {
+                return Ok(Progress::Done);
+            }
+            if out.is_full() {
+                return Ok(Progress::More);
+            }
+            out.emit(std::mem::take(&mut self.output));
+        }
+    }
+}
+
+impl<K: Clone, S> Filling<K, S> {
+    fn result<T, A: Aggregator<T, Accumulator = S>>(
+        &self,
+        aggregator: &A,
+    ) -> Result<Option<Row<CountResult<K, A::Result>>>, OperatorError> {
+        let Some(state) = &self.state else {
+            return Ok(None);
+        };
+        let value = CountResult {
+            key: self.key.clone(),
+            number: self.number,
+            rows: self.rows,
+            value: aggregator.result(state)?,
+        };
+        let event_time = self.latest;
+        Ok(Some(Row { value, event_time }))
+    }
+}
+
+impl<T, K, A, Key> Operator<Rows<T>, Rows<CountResult<K, A::Result>>> for CountWindow<T, K, A, Key>
+where
+    T: Clone + Send + 'static,
+    K: Eq + Hash + Clone + Send + 'static,
+    A: Aggregator<T>,
+    Key: FnMut(&T) -> K + Send,
+{
+    fn process(
+        &mut self,
+        batch: Rows<T>,
+        out: &mut Emitter<'_, Rows<CountResult<K, A::Result>>>,
+    ) -> Result<Progress, OperatorError> {
+        self.input = batch.into_vec().into_iter();
+        self.go_on(out)
+    }
+
+    fn on_end(
+        &mut self,
+        out: &mut Emitter<'_, Rows<CountResult<K, A::Result>>>,
+    ) -> Result<Progress, OperatorError> {
+        self.positions.clear();
+        self.ending = std::mem::take(&mut self.windows).into();
+        self.go_on(out)
+    }
+
+    fn resume(
+        &mut self,
+        out: &mut Emitter<'_, Rows<CountResult<K, A::Result>>>,
+    ) -> Result<Progress, OperatorError> {
+        self.go_on(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::element::Watermark;
+    use crate::operators::testing::{Harness, Random};
+    use crate::operators::window::{Count, Sum};
+
+    type Out = Rows<CountResult<u64, i64>>;
+
+    fn harness(rows_max: u64, room: usize) -> Harness<impl Operator<Rows<(u64, i64)>, Out>, Out> {
+        let sum = Sum(|value: &(u64, i64)| value.1);
+        Harness::new(
+            CountWindow::new(|value: &(u64, i64)| value.0, rows_max, sum),
+            room,
+        )
+    }
+
+    #[test]
+    fn every_so_many_rows_of_a_key_give_a_result_and_the_rest_at_the_end() {
+        let mut random = Random::new("every_so_many_rows_of_a_key_give_a_result");
+        for _ in 0..20 {
+            let rows_max = random.below(5) + 1;
+            let mut harness = harness(rows_max, 1);
+            let mut all: BTreeMap<u64, Vec<Row<(u64, i64)>>> = BTreeMap::new();
+            for _ in 0..20 {
+                let rows: Vec<_> = (0..random.below(8))
+                    .map(|_| Row {
+                        value: (random.below(4), random.between(-9, 9)),
+                        event_time: (random.below(4) > 0).then(|| random.between(-50, 50)),
+                    })
+                    .collect();
+                for row in &rows {
+                    all.entry(row.value.0).or_default().push(row.clone());
+                }
+                harness.push(Rows::from(rows));
+                harness.watermark::<Rows<(u64, i64)>>(Watermark::idle(7));
+            }
+            let full: usize = all
+                .values()
+                .map(|rows| rows.len() / rows_max as usize)
+                .sum();
+            let mut told: Vec<_> = harness.take_data().into_iter().flatten().collect();
+            assert_eq!(told.len(), full, "full windows do not wait");
+            harness.end::<Rows<(u64, i64)>>();
+            told.extend(harness.take_data().into_iter().flatten());
+            told.sort_by_key(|row| (row.value.key, row.value.number));
+            let mut expected = Vec::new();
+            for (key, rows) in all {
+                for (number, part) in rows.chunks(rows_max as usize).enumerate() {
+                    expected.push(Row {
+                        event_time: part.iter().filter_map(|row| row.event_time).max(),
+                        value: CountResult {
+                            key,
+                            number: number as u64,
+                            rows: part.len() as u64,
+                            value: part.iter().map(|row| row.value.1).sum(),
+                        },
+                    });
+                }
+            }
+            assert_eq!(told, expected);
+        }
+    }
+
+    #[test]
+    fn very_many_windows_come_out_in_bounded_batches() {
+        let many = 2 * BATCH_ROWS as u64 + 1;
+        let run = |room| {
+            let window = CountWindow::new(|n: &u64| n % 2, 1, Count);
+            let mut harness: Harness<_, Rows<CountResult<u64, u64>>> = Harness::new(window, room);
+            harness.push((0..many).map(Row::untimed).collect::<Rows<u64>>());
+            harness.take_data()
+        };
+        assert_eq!(run(usize::MAX).len(), 3);
+        assert_eq!(run(1), run(usize::MAX));
+    }
+}

@@ -1,0 +1,348 @@
+//! Sessions over record batches.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+
+use super::super::assigner::Window;
+use super::super::slots::SlotPool;
+use super::sessions::{DueState, Sessions};
+use crate::batch::EVENT_TIME_COLUMN;
+use crate::column::{event_times, filter_batch};
+use crate::element::Watermark;
+use crate::error::OperatorError;
+use crate::limits::BATCH_ROWS;
+use crate::operator::{Emitter, Operator, Progress, SideTag};
+use crate::operators::SpecError;
+use crate::operators::aggregate::{Accumulators, AggregateSpec, FastHash, KeyInterner};
+use crate::operators::schema::{require_event_time, require_same_types};
+
+/// Sessions that one step frees without a result, so that many do not hold the core.
+const FREED_SESSIONS_MAX: usize = 65_536;
+
+/// What a [`SessionAggregate`] computes.
+#[derive(Clone, Debug)]
+pub struct SessionSpec {
+    /// Rows of a key less than this apart are in one session, in milliseconds; at least 1.
+    pub gap_ms: i64,
+    /// The positions of the columns that are the key; without any, all rows have one key.
+    pub key_columns: Vec<usize>,
+    /// The aggregates, in the order of the output columns.
+    pub aggregates: Vec<AggregateSpec>,
+    /// How long after its end a session still takes in rows, in milliseconds of event time.
+    pub allowed_lateness_ms: u64,
+    /// Where rows go that came after that, and rows without an event time. Without it they
+    /// are counted only.
+    pub late: Option<SideTag<RecordBatch>>,
+}
+
+/// Aggregates by key and session: from a key's first row until `gap_ms` after the last row
+/// that followed another in less than that.
+///
+/// A session's result is emitted when the watermark reaches its last event time; sessions by
+/// their end. A row that comes between two sessions makes them one.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use arrow::datatypes::{DataType, Field, Schema};
+/// use ringway::operators::AggregateSpec;
+/// use ringway::operators::window::{SessionAggregate, SessionSpec};
+///
+/// let clicks = Arc::new(Schema::new(vec![
+///     Field::new("event_time", DataType::Int64, true),
+///     Field::new("user", DataType::Utf8, false),
+/// ]));
+/// let spec = SessionSpec {
+///     gap_ms: 1_800_000,
+///     key_columns: vec![1],
+///     aggregates: vec![AggregateSpec::count("clicks")],
+///     allowed_lateness_ms: 0,
+///     late: None,
+/// };
+/// assert_eq!(spec.output_schema(&clicks)?.field(2).name(), "window_end");
+/// let visits = SessionAggregate::new(clicks, spec)?;
+/// # let _ = visits;
+/// # Ok::<(), ringway::operators::SpecError>(())
+/// ```
+pub struct SessionAggregate {
+    input: SchemaRef,
+    late: Option<SideTag<RecordBatch>>,
+    interner: KeyInterner,
+    /// The state of a session is a slot of these.
+    accumulators: Accumulators,
+    /// One slot, to merge through.
+    merging: Accumulators,
+    pool: SlotPool,
+    sessions: Sessions<u32, u32>,
+    staged: StagedSessions,
+    advancing: Option<Watermark>,
+    keys: Vec<u32>,
+    late_rows: u64,
+    untimed_rows: u64,
+}
+
+/// Results that are to be a batch. They refer to slots, which are freed after it is built.
+struct StagedSessions {
+    schema: SchemaRef,
+    windows: Vec<Window>,
+    keys: Vec<u32>,
+    slots: Vec<u32>,
+    /// Keys and slots of sessions that are over.
+    over: Vec<(u32, u32)>,
+}
+
+impl SessionSpec {
+    /// The schema of the results over batches of `input`: the event time (the last of the
+    /// session), `window_start`, `window_end`, the key columns, the aggregates.
+    ///
+    /// # Errors
+    /// When `input` has no event time, or a column does not exist or has an unfit type.
+    pub fn output_schema(&self, input: &SchemaRef) -> Result<SchemaRef, SpecError> {
+        require_event_time(input)?;
+        let keys = KeyInterner::new(input, &self.key_columns)?;
+        let accumulators = Accumulators::new(input, &self.aggregates)?;
+        let int64 = |name: &str, nullable| Field::new(name, DataType::Int64, nullable).into();
+        let mut fields: Vec<FieldRef> = vec![
+            int64(EVENT_TIME_COLUMN, true),
+            int64("window_start", false),
+            int64("window_end", false),
+        ];
+        fields.extend(keys.fields().iter().cloned());
+        fields.extend(accumulators.fields());
+        let metadata = input.metadata().clone();
+        Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
+    }
+}
+
+impl SessionAggregate {
+    /// An operator for batches of `input`.
+    ///
+    /// # Errors
+    /// As for [`SessionSpec::output_schema`], and when the gap is less than 1.
+    pub fn new(input: SchemaRef, spec: SessionSpec) -> Result<Self, SpecError> {
+        let schema = spec.output_schema(&input)?;
+        let accumulators = Accumulators::new(&input, &spec.aggregates)?;
+        let mut merging = accumulators.empty_like();
+        merging.resize(1);
+        Ok(Self {
+            interner: KeyInterner::new(&input, &spec.key_columns)?,
+            input,
+            late: spec.late,
+            merging,
+            accumulators,
+            pool: SlotPool::default(),
+            sessions: Sessions::new(spec.gap_ms, spec.allowed_lateness_ms)?,
+            staged: StagedSessions {
+                schema,
+                windows: Vec::new(),
+                keys: Vec::new(),
+                slots: Vec::new(),
+                over: Vec::new(),
+            },
+            advancing: None,
+            keys: Vec::new(),
+            late_rows: 0,
+            untimed_rows: 0,
+        })
+    }
+
+    /// Rows that came after the allowed lateness of what would be their session.
+    pub const fn late_rows(&self) -> u64 {
+        self.late_rows
+    }
+
+    /// Rows without an event time, which are in no session.
+    pub const fn untimed_rows(&self) -> u64 {
+        self.untimed_rows
+    }
+
+    fn add(
+        &mut self,
+        batch: &RecordBatch,
+        out: &mut Emitter<'_, RecordBatch>,
+    ) -> Result<(), OperatorError> {
+        let mut keys = std::mem::take(&mut self.keys);
+        self.interner.intern(batch, &mut keys)?;
+        keys.iter().for_each(|key| self.interner.hold(*key));
+        let (mut slots, merged) = self.place(event_times(batch)?, &keys);
+        let taken: BooleanArray = slots.iter().map(|slot| Some(slot.is_some())).collect();
+        let mut row_slots: Vec<u32> = slots.drain(..).flatten().collect();
+        for slot in &mut row_slots {
+            while let Some(into) = merged.get(slot) {
+                *slot = *into;
+            }
+        }
+        let in_time = filter_batch(batch, &taken)?;
+        self.accumulators.resize(self.pool.count());
+        self.accumulators.update(&in_time, &row_slots)?;
+        if let Some(tag) = self.late
+            && row_slots.len() < batch.num_rows()
+        {
+            let others = BooleanArray::new(!taken.values(), None);
+            out.emit_side(tag, filter_batch(batch, &others)?);
+        }
+        let merged: Vec<u32> = merged.into_keys().collect();
+        self.accumulators.clear(&merged);
+        self.pool.give_back(&merged);
+        keys.iter().for_each(|key| self.interner.release(*key));
+        self.keys = keys;
+        Ok(())
+    }
+
+    /// The slot of the session of each row, none for a late one; and the slots that were merged
+    /// into others on the way.
+    fn place(
+        &mut self,
+        times: &Int64Array,
+        keys: &[u32],
+    ) -> (Vec<Option<u32>>, HashMap<u32, u32, FastHash>) {
+        let mut merged = HashMap::default();
+        // Sessions that come in this batch may merge in it.
+        self.accumulators.resize(self.pool.count() + keys.len());
+        let mut slots = Vec::with_capacity(keys.len());
+        for (time, key) in times.iter().zip(keys) {
+            let Some(time) = time else {
+                self.untimed_rows += 1;
+                slots.push(None);
+                continue;
+            };
+            let (interner, pool) = (&mut self.interner, &mut self.pool);
+            let (accumulators, merging) = (&mut self.accumulators, &mut self.merging);
+            let mut released = 0;
+            let create = || {
+                interner.hold(*key);
+                pool.take()
+            };
+            let merge = |into: &mut u32, from: u32| {
+                merging.merge(&[0], accumulators, &[from]);
+                accumulators.merge(&[*into], merging, &[0]);
+                merging.clear(&[0]);
+                merged.insert(from, *into);
+                released += 1;
+            };
+            let slot = self.sessions.session_of(key, time, create, merge).copied();
+            (0..released).for_each(|_| self.interner.release(*key));
+            self.late_rows += u64::from(slot.is_none());
+            slots.push(slot);
+        }
+        (slots, merged)
+    }
+
+    /// Stages results until a batch is full; returns whether there is nothing left to do.
+    fn fill(&mut self) -> bool {
+        let staged = &mut self.staged;
+        let mut budget = FREED_SESSIONS_MAX;
+        while staged.keys.len() < BATCH_ROWS && budget > 0 {
+            let Some(due) = self.sessions.next_due() else {
+                return true;
+            };
+            let slot = *due.state.get();
+            if due.has_result {
+                staged.windows.push(due.window);
+                staged.keys.push(due.key);
+                staged.slots.push(slot);
+            } else {
+                budget -= 1;
+            }
+            if let DueState::Last(slot) = due.state {
+                staged.over.push((due.key, slot));
+            }
+        }
+        false
+    }
+
+    /// Frees the state of sessions that are over and whose results were built.
+    fn free(&mut self) {
+        for (key, slot) in self.staged.over.drain(..) {
+            self.accumulators.clear(&[slot]);
+            self.pool.give_back(&[slot]);
+            self.interner.release(key);
+        }
+    }
+
+    fn go_on(&mut self, out: &mut Emitter<'_, RecordBatch>) -> Result<Progress, OperatorError> {
+        loop {
+            let done = self.fill();
+            let nothing = self.staged.keys.is_empty();
+            if !nothing {
+                if out.is_full() {
+                    return Ok(Progress::More);
+                }
+                out.emit(self.staged.build(&self.interner, &self.accumulators)?);
+            }
+            self.free();
+            match done {
+                true => break,
+                false if nothing => return Ok(Progress::More),
+                false => {}
+            }
+        }
+        if let Some(watermark) = self.advancing.take() {
+            out.watermark(watermark);
+        }
+        Ok(Progress::Done)
+    }
+
+    /// Live sessions, keys and slots.
+    #[cfg(test)]
+    pub(super) fn live(&self) -> (usize, usize, usize) {
+        (self.sessions.live(), self.interner.live(), self.pool.used())
+    }
+}
+
+impl StagedSessions {
+    /// The batch that was staged; nothing is staged after it.
+    fn build(
+        &mut self,
+        keys: &KeyInterner,
+        accumulators: &Accumulators,
+    ) -> Result<RecordBatch, OperatorError> {
+        let windows = std::mem::take(&mut self.windows);
+        let column = |of: fn(Window) -> i64| -> ArrayRef {
+            Arc::new(Int64Array::from_iter_values(
+                windows.iter().map(|window| of(*window)),
+            ))
+        };
+        let mut columns = vec![
+            column(Window::last),
+            column(Window::start),
+            column(Window::end),
+        ];
+        columns.extend(keys.columns(&self.keys)?);
+        columns.extend(accumulators.finish(&self.slots)?);
+        self.keys.clear();
+        self.slots.clear();
+        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
+    }
+}
+
+impl Operator<RecordBatch, RecordBatch> for SessionAggregate {
+    fn process(
+        &mut self,
+        batch: RecordBatch,
+        out: &mut Emitter<'_, RecordBatch>,
+    ) -> Result<Progress, OperatorError> {
+        require_same_types(&self.input, batch.schema_ref())?;
+        self.add(&batch, out)?;
+        self.go_on(out)
+    }
+
+    fn on_watermark(
+        &mut self,
+        watermark: Watermark,
+        out: &mut Emitter<'_, RecordBatch>,
+    ) -> Result<Progress, OperatorError> {
+        if !watermark.idle {
+            self.sessions.advance(watermark.timestamp);
+        }
+        self.advancing = Some(watermark);
+        self.go_on(out)
+    }
+
+    fn resume(&mut self, out: &mut Emitter<'_, RecordBatch>) -> Result<Progress, OperatorError> {
+        self.go_on(out)
+    }
+}
