@@ -41,6 +41,22 @@ impl<T> Iterator for Chunk<'_, T> {
         Some(self.consumer.take())
     }
 
+    /// As calling [`next`](Iterator::next) to the end, without a look at the ring for each
+    /// element.
+    #[inline]
+    fn fold<B, F: FnMut(B, T) -> B>(self, init: B, mut fold: F) -> B {
+        let mut folded = init;
+        while self.consumer.position() < self.end {
+            let left = self.end - self.consumer.position();
+            // If `fold` panics, the run gives back what was taken and no more.
+            let mut run = self.consumer.run(left);
+            while let Some(value) = run.next() {
+                folded = fold(folded, value);
+            }
+        }
+        folded
+    }
+
     #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
         let left = (self.end - self.consumer.position()) as usize;

@@ -2,12 +2,13 @@
 
 use core::cell::Cell;
 use core::fmt;
+use core::mem::MaybeUninit;
 
 use crate::bell::Bell;
 use crate::chunk::Chunk;
 use crate::error::PopError;
 use crate::shared::{FINISHED, OPEN, Shared};
-use crate::sync::Arc;
+use crate::sync::{Arc, UnsafeCell};
 
 /// Pops from a ring. There is one for each ring; it may move between threads
 /// but not be shared by them.
@@ -195,6 +196,17 @@ impl<T> Consumer<T> {
         value
     }
 
+    /// Elements that lie side by side in memory, at most `max`, of which the caller knows that
+    /// they are there. The caller publishes afterwards.
+    #[inline]
+    pub(crate) fn run(&mut self, max: u64) -> Run<'_, T> {
+        debug_assert!(self.head + max <= self.cached_tail.get());
+        Run {
+            slots: self.shared.slots().run(self.head, max).iter(),
+            head: &mut self.head,
+        }
+    }
+
     /// Gives all slots that were read back to the producer.
     #[inline]
     pub(crate) fn publish(&self) {
@@ -246,6 +258,23 @@ impl<T> Drop for Consumer<T> {
             drop(value);
         }
         drop(self.take_priority());
+    }
+}
+
+/// Elements that lie side by side in memory. Each is taken as it is asked for.
+pub(crate) struct Run<'a, T> {
+    slots: core::slice::Iter<'a, UnsafeCell<MaybeUninit<T>>>,
+    head: &'a mut u64,
+}
+
+impl<T> Run<'_, T> {
+    #[inline]
+    pub(crate) fn next(&mut self) -> Option<T> {
+        let slot = self.slots.next()?;
+        *self.head += 1;
+        // SAFETY: whoever made the run is the consumer and knows that its slots are published;
+        // the head has moved on, so each is read once.
+        Some(slot.with(|slot| unsafe { (*slot).assume_init_read() }))
     }
 }
 

@@ -96,6 +96,11 @@ impl<T> Producer<T> {
     /// Returns 0 also when the consumer is gone; see
     /// [`is_abandoned`](Producer::is_abandoned).
     pub fn push_from(&mut self, values: &mut impl Iterator<Item = T>) -> usize {
+        self.push_up_to(usize::MAX, values)
+    }
+
+    /// As [`push_from`](Producer::push_from), but at most `max` elements.
+    pub fn push_up_to(&mut self, max: usize, values: &mut impl Iterator<Item = T>) -> usize {
         if self.shared.is_consumer_gone() {
             return 0;
         }
@@ -104,22 +109,21 @@ impl<T> Producer<T> {
             tail: self.tail,
             producer: self,
         };
-        let slots = publication.producer.shared.slots();
-        let capacity = publication.producer.shared.capacity();
-        let mut limit = publication.producer.cached_head + capacity;
-        loop {
-            if publication.tail == limit {
-                publication.producer.cached_head = publication.producer.shared.head();
-                limit = publication.producer.cached_head + capacity;
-                if publication.tail == limit || publication.producer.is_abandoned() {
-                    break;
-                }
+        let end = publication.tail.saturating_add(max as u64);
+        'all: while publication.tail < end {
+            let room = publication.room();
+            if room == 0 {
+                break;
             }
-            let Some(value) = values.next() else { break };
-            // SAFETY: as in `push_quiet`; `limit` keeps the depth within the
-            // capacity.
-            unsafe { slots.write(publication.tail, value) };
-            publication.tail += 1;
+            let slots = publication.producer.shared.slots();
+            for slot in slots.run(publication.tail, room.min(end - publication.tail)) {
+                let Some(value) = values.next() else {
+                    break 'all;
+                };
+                // SAFETY: as in `push_quiet`; `room` keeps the depth within the capacity.
+                slot.with_mut(|slot| unsafe { (*slot).write(value) });
+                publication.tail += 1;
+            }
         }
         (publication.tail - publication.producer.tail) as usize
     }
@@ -260,6 +264,24 @@ impl<T> fmt::Debug for Producer<T> {
 struct Publication<'a, T> {
     tail: u64,
     producer: &'a mut Producer<T>,
+}
+
+impl<T> Publication<'_, T> {
+    /// How many more elements there is room for, as far as is known; looks where the consumer
+    /// really is when there seems to be none. None either when the consumer is gone.
+    #[inline]
+    fn room(&mut self) -> u64 {
+        let capacity = self.producer.shared.capacity();
+        let room = self.producer.cached_head + capacity - self.tail;
+        if room > 0 {
+            return room;
+        }
+        self.producer.cached_head = self.producer.shared.head();
+        if self.producer.is_abandoned() {
+            return 0;
+        }
+        self.producer.cached_head + capacity - self.tail
+    }
 }
 
 impl<T> Drop for Publication<'_, T> {

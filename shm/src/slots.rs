@@ -60,6 +60,15 @@ impl<'a, T> Slots<'a, T> {
         });
     }
 
+    /// The slots from `position` on that lie side by side in memory, at most `max`, so that a
+    /// loop over many computes no index.
+    #[inline]
+    pub(crate) fn run(self, position: u64, max: u64) -> &'a [UnsafeCell<MaybeUninit<T>>] {
+        let index = (position & self.mask) as usize;
+        let length = max.min(self.slots.len() as u64 - index as u64) as usize;
+        &self.slots[index..index + length]
+    }
+
     /// Moves the value out of the slot of `position`.
     ///
     /// # Safety

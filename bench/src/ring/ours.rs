@@ -24,7 +24,7 @@ impl<T: Send> Input<T> for Producer<T> {
 
     #[inline]
     fn put_chunk(&mut self, values: &mut impl Iterator<Item = T>, max: usize) -> usize {
-        self.push_from(&mut values.take(max))
+        self.push_up_to(max, values)
     }
 }
 

@@ -2,12 +2,15 @@
 //!
 //! A division takes some twenty times as long as a multiplication, and sampling by a number
 //! is what filters are full of. With c = d * 2^k and d odd, c divides n exactly when
-//! n * d^-1 (mod 2^64), rotated right by k, is at most (2^64 - 1) / c: multiplying by the
+//! |n| * d^-1 (mod 2^64), rotated right by k, is at most (2^64 - 1) / c: multiplying by the
 //! inverse of d is a division where it leaves no remainder, and gives something larger
 //! otherwise; the rotation puts low bits that are not zero to the top.
+//!
+//! For an odd c the absolute value can go: with q = (2^63 - 1) / c the multiples of c are
+//! those n for which n * c^-1 lies in -q to q, so n * c^-1 + q is at most 2q, unsigned.
 
 use arrow::array::{Array, AsArray, BooleanArray};
-use arrow::buffer::BooleanBuffer;
+use arrow::buffer::{BooleanBuffer, Buffer};
 use arrow::datatypes::{DataType, Int64Type};
 
 use super::ast::{ArithmeticOp, CompareOp};
@@ -50,10 +53,33 @@ impl Divisor {
     pub(super) fn test(self, values: &dyn Array, negated: bool) -> BooleanArray {
         let values = values.as_primitive::<Int64Type>();
         let numbers = values.values();
-        let bits =
-            BooleanBuffer::collect_bool(numbers.len(), |row| self.divides(numbers[row]) != negated);
+        let bits = if self.shift == 0 {
+            let (inverse, q) = (self.inverse, self.quotient_max / 2);
+            let divides =
+                move |n: i64| n.cast_unsigned().wrapping_mul(inverse).wrapping_add(q) <= 2 * q;
+            bitmap(numbers, move |n| divides(n) != negated)
+        } else {
+            bitmap(numbers, move |n| self.divides(n) != negated)
+        };
         BooleanArray::new(bits, values.nulls().cloned())
     }
+}
+
+/// A bit for each number, 64 at a time: the last of them first, so that each is one addition.
+fn bitmap(numbers: &[i64], test: impl Fn(i64) -> bool) -> BooleanBuffer {
+    let word = |numbers: &[i64]| {
+        numbers
+            .iter()
+            .rev()
+            .fold(0_u64, |bits, n| bits + bits + u64::from(test(*n)))
+    };
+    let (chunks, rest) = numbers.as_chunks::<64>();
+    let mut words = Vec::with_capacity(chunks.len() + 1);
+    words.extend(chunks.iter().map(|chunk| word(chunk)));
+    if !rest.is_empty() {
+        words.push(word(rest));
+    }
+    BooleanBuffer::new(Buffer::from_vec(words), 0, numbers.len())
 }
 
 /// The operand and the divisor of `operand % constant = 0`, and whether it is `<> 0`; `None`
@@ -103,6 +129,8 @@ fn inverse_of_odd(odd: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use arrow::array::Int64Array;
+
     use super::*;
 
     #[test]
@@ -134,9 +162,14 @@ mod tests {
                 i64::MIN,
             ];
             let values = multiples.into_iter().flat_map(near).chain(-200..200);
-            for value in values {
+            let values: Vec<i64> = values.collect();
+            let bits = divisor.test(&Int64Array::from(values.clone()), false);
+            let others = divisor.test(&Int64Array::from(values.clone()), true);
+            for (row, value) in values.into_iter().enumerate() {
                 let expected = value.wrapping_rem(constant) == 0;
                 assert_eq!(divisor.divides(value), expected, "{value} % {constant}");
+                assert_eq!(bits.value(row), expected, "{value} % {constant}");
+                assert_eq!(others.value(row), !expected, "{value} % {constant}");
             }
         }
     }
