@@ -10,7 +10,7 @@ use crate::cpus::CpuPair;
 use crate::error::BenchError;
 use crate::host::Host;
 use crate::idle::Program;
-use crate::{edge, idle, job, ring, table};
+use crate::{columnar, edge, idle, job, ring, table};
 
 /// Runs of each contender where the user does not say, and in a smoke run.
 const RUNS: usize = 9;
@@ -35,6 +35,8 @@ pub enum Command {
     Ring,
     /// Edges: the whole edge beside the bare ring.
     Edge(EdgeArgs),
+    /// Structs as columns: the derive beside the same by hand.
+    Columnar,
     /// Jobs: Nexmark q0, q1, q2 and the flights, beside hand-written loops.
     Job,
     /// What is spent while nothing happens: CPU, memory, and the time to a first row.
@@ -135,6 +137,7 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         Command::Edge(EdgeArgs {
             transport: EdgeTransport::Local,
         }) => edge::measure_local(&mut harness)?,
+        Command::Columnar => columnar::measure(&mut harness)?,
         Command::Job => job::measure(&mut harness, &data)?,
         Command::Idle(args) => {
             let path = args.ringway.clone().or_else(program_beside_this);

@@ -9,6 +9,7 @@
 mod backoff;
 mod case;
 mod cli;
+mod columnar;
 mod contest;
 mod cpus;
 mod edge;

@@ -76,6 +76,18 @@ fn edges_are_measured_beside_the_bare_ring() {
 }
 
 #[test]
+fn the_derive_is_measured_beside_the_same_by_hand() {
+    let cases = smoke("columnar");
+    let expected = [
+        ("columnar/build", "by hand"),
+        ("columnar/parse", "by hand"),
+        ("columnar/view", "by hand"),
+    ];
+    assert_eq!(keys(&cases), expected);
+    assert!(cases.iter().all(|case| case.unit == "ns/row"));
+}
+
+#[test]
 fn jobs_give_the_result_of_the_hand_written_loop_with_one_worker_and_with_two() {
     let cases = smoke("job");
     let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();

@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Ident, Index, Lifetime};
+use syn::{Ident, Lifetime};
 
 use crate::input::{Column, Input};
 
@@ -16,18 +16,22 @@ pub(crate) fn all(input: &Input) -> TokenStream {
     let conversions = conversions(input);
     let name = &input.name;
     let (row, columns) = (row_name(input), columns_name(input));
-    let writers = input.columns.iter().map(|column| of_type(column, "Writer"));
+    let writers = writers(input);
+    let writers_name = writers_name(input);
     quote! {
         #types
 
         const _: () = {
-            use ::ringway::batcher::derive_support as support;
+            // Field types are named in here as well, so the name must be none of the user's.
+            use ::ringway::batcher::derive_support as __support;
+
+            #writers
 
             #[automatically_derived]
-            impl support::Columnar for #name {
+            impl __support::Columnar for #name {
                 type Columns<'a> = #columns<'a>;
                 type RowRef<'a> = #row<'a>;
-                type Writers = (#(#writers,)*);
+                type Writers = #writers_name;
 
                 #layout
                 #writing
@@ -45,6 +49,10 @@ fn row_name(input: &Input) -> Ident {
 
 fn columns_name(input: &Input) -> Ident {
     format_ident!("{}Columns", input.name)
+}
+
+fn writers_name(input: &Input) -> Ident {
+    format_ident!("{}Writers", input.name)
 }
 
 /// What the type of a field has as that of a column. All tokens stand where the field's type
@@ -111,32 +119,51 @@ fn types(input: &Input) -> TokenStream {
 fn layout(input: &Input) -> TokenStream {
     let layout = input.columns.iter().map(|column| {
         let (name, field_type) = (&column.name, &column.field_type);
-        quote_spanned!(field_type.span() => support::Layout::field::<#field_type>(#name))
+        quote_spanned!(field_type.span() => __support::Layout::field::<#field_type>(#name))
     });
     quote! {
-        fn layout() -> &'static support::Layout {
-            static LAYOUT: ::std::sync::OnceLock<support::Layout> = ::std::sync::OnceLock::new();
-            LAYOUT.get_or_init(|| support::Layout::of(::std::vec![#(#layout),*]))
+        fn layout() -> &'static __support::Layout {
+            static LAYOUT: ::std::sync::OnceLock<__support::Layout> = ::std::sync::OnceLock::new();
+            LAYOUT.get_or_init(|| __support::Layout::of(::std::vec![#(#layout),*]))
+        }
+    }
+}
+
+/// What gathers the values of each field. Nobody can name it, and it is public because it is
+/// an associated type of a struct that may be; its fields are not, so that their types need
+/// not be either.
+fn writers(input: &Input) -> TokenStream {
+    let name = writers_name(input);
+    let fields = input.columns.iter().map(|Column { field, .. }| field);
+    let types = input.columns.iter().map(|column| of_type(column, "Writer"));
+    quote! {
+        #[doc(hidden)]
+        #[allow(unreachable_pub)]
+        pub struct #name {
+            #(#fields: #types,)*
         }
     }
 }
 
 /// From values to arrays.
 fn writing(input: &Input) -> TokenStream {
-    let columns = || input.columns.iter().enumerate();
-    let writers = columns().map(|(_, column)| {
+    let writers_name = writers_name(input);
+    let columns = || input.columns.iter();
+    let writers = columns().map(|column| {
         let (field_type, writer) = (&column.field_type, of_type(column, "Writer"));
+        let field = &column.field;
         quote_spanned! { field_type.span() =>
-            <#writer as support::ColumnWriter<#field_type>>::with_capacity(rows)
+            #field: <#writer as __support::ColumnWriter<#field_type>>::with_capacity(rows)
         }
     });
     let call = |method: &str, arguments: fn(&Ident) -> TokenStream| -> Vec<TokenStream> {
         let method = format_ident!("{method}");
-        let one = |(index, column): (usize, &Column)| {
-            let (field_type, index) = (&column.field_type, Index::from(index));
-            let arguments = arguments(&column.field);
+        let one = |Column {
+                       field, field_type, ..
+                   }: &Column| {
+            let arguments = arguments(field);
             quote! {
-                support::ColumnWriter::<#field_type>::#method(&mut writers.#index, #arguments)
+                __support::ColumnWriter::<#field_type>::#method(&mut writers.#field, #arguments)
             }
         };
         columns().map(one).collect()
@@ -147,20 +174,21 @@ fn writing(input: &Input) -> TokenStream {
         "extend",
         |field| quote!(values.clone().map(|value| &value.#field)),
     );
-    let finishes = columns().map(|(index, column)| {
-        let (field_type, index) = (&column.field_type, Index::from(index));
-        quote!(support::ColumnWriter::<#field_type>::finish(writers.#index)?)
-    });
+    let finishes = columns().map(
+        |Column {
+             field, field_type, ..
+         }| { quote!(__support::ColumnWriter::<#field_type>::finish(writers.#field)?) },
+    );
     quote! {
         fn writers(rows: usize) -> Self::Writers {
-            (#(#writers,)*)
+            #writers_name { #(#writers,)* }
         }
 
         #[inline]
         fn push(
             writers: &mut Self::Writers,
             value: &Self,
-        ) -> ::core::result::Result<(), support::Full> {
+        ) -> ::core::result::Result<(), __support::Full> {
             #(#pushes?;)*
             ::core::result::Result::Ok(())
         }
@@ -172,14 +200,14 @@ fn writing(input: &Input) -> TokenStream {
         fn extend<'r>(
             writers: &mut Self::Writers,
             values: impl ::core::iter::ExactSizeIterator<Item = &'r Self> + ::core::clone::Clone,
-        ) -> ::core::result::Result<(), support::Full> {
+        ) -> ::core::result::Result<(), __support::Full> {
             #(#extends?;)*
             ::core::result::Result::Ok(())
         }
 
         fn finish(
             writers: Self::Writers,
-        ) -> ::core::result::Result<::std::vec::Vec<support::ArrayRef>, support::ArrowError> {
+        ) -> ::core::result::Result<::std::vec::Vec<__support::ArrayRef>, __support::ArrowError> {
             ::core::result::Result::Ok(::std::vec![#(#finishes),*])
         }
     }
@@ -195,7 +223,7 @@ fn reading(input: &Input) -> TokenStream {
             field_type,
             ..
         } = column;
-        quote!(#field: support::child::<#field_type>(arrays, #index, #name, live)?)
+        quote!(#field: __support::child::<#field_type>(arrays, #index, #name, live)?)
     });
     let values = input.columns.iter().map(|column| {
         let (field, at) = (&column.field, of_type(column, "at"));
@@ -208,9 +236,9 @@ fn reading(input: &Input) -> TokenStream {
     let skipped = &input.skipped;
     quote! {
         fn columns<'a>(
-            arrays: &'a [support::ArrayRef],
-            live: &support::Live,
-        ) -> ::core::result::Result<Self::Columns<'a>, support::Misfit> {
+            arrays: &'a [__support::ArrayRef],
+            live: &__support::Live,
+        ) -> ::core::result::Result<Self::Columns<'a>, __support::Misfit> {
             ::core::result::Result::Ok(#columns { #(#children,)* })
         }
 
@@ -234,21 +262,21 @@ fn conversions(input: &Input) -> TokenStream {
     let (name, row) = (&input.name, row_name(input));
     quote! {
         #[automatically_derived]
-        impl support::Batchable for #name {
-            fn batcher() -> ::std::sync::Arc<dyn support::Batcher<Self>> {
-                ::std::sync::Arc::new(support::ColumnarBatcher::<Self>::new())
+        impl __support::Batchable for #name {
+            fn batcher() -> ::std::sync::Arc<dyn __support::Batcher<Self>> {
+                ::std::sync::Arc::new(__support::ColumnarBatcher::<Self>::new())
             }
         }
 
         #[automatically_derived]
-        impl support::Viewed for #name {
-            type View<'a> = support::ColumnarView<'a, Self>;
+        impl __support::Viewed for #name {
+            type View<'a> = __support::ColumnarView<'a, Self>;
         }
 
         #[automatically_derived]
         impl ::core::convert::From<#row<'_>> for #name {
             fn from(row: #row<'_>) -> Self {
-                <Self as support::Columnar>::from_row(row)
+                <Self as __support::Columnar>::from_row(row)
             }
         }
     }

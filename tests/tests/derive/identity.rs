@@ -93,7 +93,7 @@ fn a_field_that_is_skipped_has_no_column_and_comes_back_as_its_default() {
     assert_eq!(round_trip(vec![value]), [expected]);
 }
 
-fn round_trip<T: Batchable>(values: Vec<T>) -> Vec<T> {
+pub(crate) fn round_trip<T: Batchable>(values: Vec<T>) -> Vec<T> {
     let batcher = choose_batcher::<T>(None);
     let rows: Rows<T> = values.into_iter().map(Row::untimed).collect();
     let parsed = batcher.parse(&batcher.build(&rows).unwrap()).unwrap();

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs, unreachable_pub, clippy::all)]
 
+pub mod documented;
 mod identity;
 mod recorded;
 mod refused;

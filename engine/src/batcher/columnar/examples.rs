@@ -8,12 +8,12 @@
 /// struct Trade { id: i64 }
 /// ```
 /// A type without a column:
-/// ```compile_fail
+/// ```compile_fail,E0277
 /// #[derive(ringway::batcher::Columnar)]
 /// struct Trade { id: std::time::Duration }
 /// ```
 /// A struct that derives nothing:
-/// ```compile_fail
+/// ```compile_fail,E0277
 /// struct Leg { id: i64 }
 /// #[derive(ringway::batcher::Columnar)]
 /// struct Trade { leg: Leg }
@@ -33,6 +33,11 @@
 /// #[derive(ringway::batcher::Columnar)]
 /// struct Trade<T> { id: T }
 /// ```
+/// A struct within itself, whose columns would have no end:
+/// ```compile_fail,E0072
+/// #[derive(ringway::batcher::Columnar)]
+/// struct Trade { parts: Vec<Trade> }
+/// ```
 /// An enum:
 /// ```compile_fail
 /// #[derive(ringway::batcher::Columnar)]
@@ -49,7 +54,7 @@
 /// struct Trade { event_time: i64 }
 /// ```
 /// A field that is skipped and has no default:
-/// ```compile_fail
+/// ```compile_fail,E0277
 /// struct Leg;
 /// #[derive(ringway::batcher::Columnar)]
 /// struct Trade { id: i64, #[columnar(skip)] leg: Leg }

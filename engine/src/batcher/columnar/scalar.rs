@@ -235,6 +235,7 @@ pub struct TextWriter {
 }
 
 impl TextWriter {
+    #[inline]
     fn claim(&mut self, bytes: usize) -> Result<(), Full> {
         match self.bytes.checked_add(bytes) {
             Some(sum) if sum <= self.bytes_max => self.bytes = sum,
