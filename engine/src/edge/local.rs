@@ -39,6 +39,7 @@ pub fn open<B: Payload>(
         shared: Arc::clone(&shared),
         origin: Monotonic::default(),
         stops: false,
+        unflushed: false,
         counts: Counts::default(),
         seen: Seen::default(),
         blocked: BlockedTime::default(),
@@ -62,6 +63,8 @@ pub struct Sender<B: Payload> {
     origin: Monotonic,
     /// The last element was a drain marker that stops the stream.
     stops: bool,
+    /// Something was pushed that the receiver was not woken for.
+    unflushed: bool,
     counts: Counts,
     seen: Seen,
     blocked: BlockedTime,
@@ -147,6 +150,7 @@ impl<B: Payload> Sender<B> {
         }) {
             Ok(()) => {
                 self.stops = stops;
+                self.unflushed = true;
                 self.counts.elements += 1;
                 self.counts.rows += rows;
                 self.counts.bytes += bytes as u64;
@@ -165,7 +169,9 @@ impl<B: Payload> Sender<B> {
 
     #[inline]
     pub(super) fn flush(&mut self) {
-        self.producer().wake();
+        if std::mem::take(&mut self.unflushed) {
+            self.producer().wake();
+        }
     }
 
     pub(super) fn try_push_priority(&mut self, barrier: Barrier) -> Result<(), Rejected<B>> {

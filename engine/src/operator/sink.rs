@@ -60,7 +60,8 @@ pub trait Sink<In: Payload>: Send {
     /// called more than once for the same id.
     ///
     /// # Errors
-    /// When it cannot be committed now; the call is repeated.
+    /// When it cannot be committed; the job fails and names this sink. A commit that may
+    /// succeed later is for the sink itself to try again.
     fn commit(&mut self, _id: u64) -> Result<(), OperatorError> {
         Ok(())
     }

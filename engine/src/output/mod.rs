@@ -35,6 +35,12 @@ pub trait Partitioner<B: Payload>: Send {
         edges: usize,
         give: &mut dyn FnMut(usize, B),
     ) -> Result<(), OperatorError>;
+
+    /// Whether every edge gets a copy of every batch. Such edges are never overtaken: what a
+    /// barrier overtakes is recorded once an edge, and would come back once a copy.
+    fn is_broadcast(&self) -> bool {
+        false
+    }
 }
 
 /// All edges that leave one subtask.
@@ -141,8 +147,8 @@ impl<B: Payload> Output<B> {
     }
 
     /// Sends an unaligned barrier on every edge ahead of what is queued there. What waits in
-    /// the outboxes follows it. Returns the edges whose priority slot was still taken: there
-    /// the barrier follows in order.
+    /// the outboxes follows it. Returns the edges on which it follows in order instead: those
+    /// whose priority slot was still taken, and those of a broadcast.
     ///
     /// # Errors
     /// When an edge has failed.
@@ -150,9 +156,18 @@ impl<B: Payload> Output<B> {
         self.last_stops = false;
         let mut counts = Counts::default();
         let mut in_order = 0;
-        let result = self.edges_mut().try_for_each(|edge| {
-            in_order += usize::from(!edge.overtake(barrier, origin, &mut counts)?);
-            Ok(())
+        let result = self.groups.iter_mut().try_for_each(|group| {
+            let broadcast = group.partitioner.is_broadcast();
+            group.edges.iter_mut().try_for_each(|edge| {
+                let overtook = if broadcast {
+                    edge.push(StreamElement::Barrier(barrier), origin, &mut counts)?;
+                    false
+                } else {
+                    edge.overtake(barrier, origin, &mut counts)?
+                };
+                in_order += usize::from(!overtook);
+                Ok(())
+            })
         });
         self.count(counts);
         result.map(|()| in_order)

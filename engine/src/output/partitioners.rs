@@ -64,6 +64,10 @@ impl<B: Payload> Partitioner<B> for Broadcast {
         give(0, batch);
         Ok(())
     }
+
+    fn is_broadcast(&self) -> bool {
+        true
+    }
 }
 
 /// Rows to the subtask that owns the key group of their key columns.

@@ -44,6 +44,10 @@ impl<A: Payload, B: Payload> Partitioner<Either<A, B>> for OfLeft<A> {
             Either::Right(_) => Err(wrong_side("left", "right")),
         }
     }
+
+    fn is_broadcast(&self) -> bool {
+        self.partitioner.is_broadcast()
+    }
 }
 
 impl<A: Payload, B: Payload> Partitioner<Either<A, B>> for OfRight<B> {
@@ -60,6 +64,10 @@ impl<A: Payload, B: Payload> Partitioner<Either<A, B>> for OfRight<B> {
             }
             Either::Left(_) => Err(wrong_side("right", "left")),
         }
+    }
+
+    fn is_broadcast(&self) -> bool {
+        self.partitioner.is_broadcast()
     }
 }
 
