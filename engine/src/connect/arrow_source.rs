@@ -180,18 +180,30 @@ struct ArrowReader {
     bytes: u64,
 }
 
+impl ArrowReader {
+    /// What is left of a batch, or the next that has rows.
+    fn rest_or_next(&mut self) -> Result<Option<RecordBatch>, ConnectError> {
+        if let Some(rest) = self.rest.take() {
+            return Ok(Some(rest));
+        }
+        loop {
+            let next = self.batches.next();
+            let Some(batch) = next.map_err(|error| refused(&self.listed, &error))? else {
+                return Ok(None);
+            };
+            if batch.num_rows() > 0 {
+                let applied = self.layout.apply(&batch);
+                let unfit = |reason| ConnectError::file(&self.listed.path, reason);
+                return applied.map(Some).map_err(unfit);
+            }
+        }
+    }
+}
+
 impl SplitReader for ArrowReader {
     fn next(&mut self) -> Result<Option<RecordBatch>, ConnectError> {
-        let batch = match self.rest.take() {
-            Some(rest) => rest,
-            None => {
-                let next = self.batches.next();
-                let Some(batch) = next.map_err(|error| refused(&self.listed, &error))? else {
-                    return Ok(None);
-                };
-                let applied = self.layout.apply(&batch);
-                applied.map_err(|reason| ConnectError::file(&self.listed.path, reason))?
-            }
+        let Some(batch) = self.rest_or_next()? else {
+            return Ok(None);
         };
         let rows = batch.num_rows();
         if rows <= BATCH_ROWS {

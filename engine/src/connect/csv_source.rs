@@ -1,7 +1,7 @@
 //! Reads CSV files, split by file.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::operator::{Source, Subtask};
 
+use super::bad_rows::BadRows;
 use super::csv_dialect::Dialect;
 use super::csv_rows::CsvRows;
 use super::csv_schema::{Inference, read_header};
@@ -55,6 +56,10 @@ pub struct CsvSourceOptions {
     /// What a row does that cannot be understood. Default `"fail"`.
     #[serde(default)]
     pub on_error: OnError,
+    /// Where to write the rows that are left out: one JSON object a line, with their file,
+    /// line, the reason and the text. Needs `on_error = "skip"`. Default: nowhere.
+    #[serde(default)]
+    pub bad_rows: Option<PathBuf>,
     /// How the files are compressed. Default `"auto"`: as their names say.
     #[serde(default)]
     pub compression: TextCompression,
@@ -119,6 +124,7 @@ impl CsvSource {
                 times: TimeColumns::new(Arc::new(schema), parser),
                 layout,
                 on_error: options.on_error,
+                bad_rows: BadRows::new(options.bad_rows.as_deref(), base, options.on_error)?,
                 compression: options.compression,
             }),
             files,
@@ -161,6 +167,7 @@ pub(super) struct CsvFormat {
     times: TimeColumns,
     layout: EventTimeLayout,
     on_error: OnError,
+    bad_rows: Option<BadRows>,
     compression: TextCompression,
 }
 
@@ -177,6 +184,7 @@ impl CsvFormat {
             layout: EventTimeLayout::new(&schema, event_time)?,
             times: TimeColumns::new(Arc::new(schema), TimeParser::new(None, None)?),
             on_error,
+            bad_rows: None,
             compression: TextCompression::None,
         })
     }
@@ -214,13 +222,8 @@ impl TextFormat for CsvFormat {
         let rows = CsvRows::new(self.dialect.clone(), names.as_deref(), times);
         let rows = Box::new(rows.map_err(|reason| ConnectError::file(path, reason))?);
         let layout = self.layout.clone();
-        Ok(Box::new(TextReader::new(
-            lines,
-            rows,
-            layout,
-            self.on_error,
-            path,
-        )))
+        let reader = TextReader::new(lines, rows, layout, self.on_error, path);
+        Ok(Box::new(reader.with_bad_rows(self.bad_rows.as_ref())?))
     }
 }
 

@@ -35,6 +35,12 @@ impl Chunk {
         &self.lines
     }
 
+    /// The text of the line of this number, empty where there is none.
+    pub(super) fn text_of(&self, number: u64) -> &[u8] {
+        let index = self.lines.binary_search_by_key(&number, |line| line.number);
+        index.map_or(&[], |index| self.text(&self.lines[index]))
+    }
+
     /// The text of `line`, with its line end if it has one.
     pub(super) fn text(&self, line: &Line) -> &[u8] {
         &self.text[line.range.clone()]

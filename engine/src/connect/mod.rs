@@ -13,6 +13,7 @@
 
 mod arrow_sink;
 mod arrow_source;
+mod bad_rows;
 mod blackhole;
 mod channel;
 mod checksum;

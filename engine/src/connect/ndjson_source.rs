@@ -1,7 +1,7 @@
 //! Reads newline-delimited JSON files, split by file.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::operator::{Source, Subtask};
 
+use super::bad_rows::BadRows;
 use super::file_input::FileInput;
 use super::json_rows::JsonRows;
 use super::json_schema::{ColumnOption, given_schema, inferred_schema};
@@ -41,6 +42,10 @@ pub struct NdjsonSourceOptions {
     /// What a row does that cannot be understood. Default `"fail"`.
     #[serde(default)]
     pub on_error: OnError,
+    /// Where to write the rows that are left out: one JSON object a line, with their file,
+    /// line, the reason and the text. Needs `on_error = "skip"`. Default: nowhere.
+    #[serde(default)]
+    pub bad_rows: Option<PathBuf>,
     /// How the files are compressed. Default `"auto"`: as their names say.
     #[serde(default)]
     pub compression: TextCompression,
@@ -111,6 +116,7 @@ impl NdjsonSource {
                 is_inferred: options.schema.is_none(),
                 layout,
                 on_error: options.on_error,
+                bad_rows: BadRows::new(options.bad_rows.as_deref(), base, options.on_error)?,
                 compression: options.compression,
             }),
             files,
@@ -161,6 +167,7 @@ pub(super) struct NdjsonFormat {
     times: Option<TimeColumns>,
     layout: EventTimeLayout,
     on_error: OnError,
+    bad_rows: Option<BadRows>,
     compression: TextCompression,
 }
 
@@ -178,6 +185,7 @@ impl NdjsonFormat {
             is_inferred: false,
             times: None,
             on_error,
+            bad_rows: None,
             compression: TextCompression::None,
         })
     }
@@ -195,7 +203,7 @@ impl TextFormat for NdjsonFormat {
         });
         let (lines, layout) = (LineReader::new(input), self.layout.clone());
         let reader = TextReader::new(lines, rows, layout, self.on_error, path);
-        Ok(Box::new(reader))
+        Ok(Box::new(reader.with_bad_rows(self.bad_rows.as_ref())?))
     }
 }
 

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use crate::limits::BATCH_ROWS;
 
+use super::bad_rows::BadRows;
 use super::lines::{Chunk, LineReader};
 use super::text_input::TextInput;
 use super::text_rows::{BadLine, TextRows, decode};
@@ -40,6 +41,7 @@ pub(super) struct TextReader {
     rows: Box<dyn TextRows>,
     layout: EventTimeLayout,
     on_error: OnError,
+    bad_rows: Option<BadRows>,
     /// Where the lines come from, for messages.
     path: PathBuf,
     /// Rows left out that have not been counted.
@@ -61,9 +63,22 @@ impl TextReader {
             rows,
             layout,
             on_error,
+            bad_rows: None,
             path: path.to_owned(),
             skipped_rows: 0,
         }
+    }
+
+    /// Also writes the rows that are left out to `bad_rows`.
+    pub(super) fn with_bad_rows(
+        mut self,
+        bad_rows: Option<&BadRows>,
+    ) -> Result<Self, ConnectError> {
+        if let Some(bad_rows) = bad_rows {
+            bad_rows.start()?;
+        }
+        self.bad_rows = bad_rows.cloned();
+        Ok(self)
     }
 }
 
@@ -76,11 +91,15 @@ impl SplitReader for TextReader {
             let Some(first) = self.chunk.lines().first().map(|line| line.number) else {
                 return Ok(None);
             };
-            let on_bad = |line| match self.on_error {
-                OnError::Fail => Err(bad_row(&self.path, line)),
-                OnError::Skip => {
+            let on_bad = |line: BadLine| match (self.on_error, &self.bad_rows) {
+                (OnError::Fail, _) => Err(bad_row(&self.path, line)),
+                (OnError::Skip, bad_rows) => {
                     self.skipped_rows += 1;
-                    Ok(())
+                    let Some(bad_rows) = bad_rows else {
+                        return Ok(());
+                    };
+                    let text = self.chunk.text_of(line.number);
+                    bad_rows.add(&self.path, &line, text)
                 }
             };
             if let Some(batch) = decode(&mut *self.rows, &self.chunk, on_bad)? {

@@ -125,6 +125,51 @@ fn bad_rows_that_are_skipped_are_counted() {
 }
 
 #[test]
+fn rows_that_are_left_out_can_be_kept_in_a_file_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let bad = dir.path().join("bad");
+    for file in ["a.csv", "b.csv"] {
+        write(
+            dir.path(),
+            file,
+            "id,name\n1,x\n\n7,\"a\nb\",c\n2,y\nzz,é\r\n",
+        );
+    }
+    let options =
+        format!("path = '*.csv'\n{SCHEMA}on_error = 'skip'\nbad_rows = 'bad'\nheader = true");
+    for _ in 0..2 {
+        let connector = source("csv", &options, dir.path());
+        assert_eq!(rows(&run_all(&*connector, 2)), 4);
+        let text = fs::read_to_string(&bad).unwrap();
+        let kept: Vec<serde_json::Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(kept.len(), 4, "one run, all subtasks: {text}");
+        let places: Vec<_> = kept
+            .iter()
+            .map(|row| row["line"].as_u64().unwrap())
+            .collect();
+        assert_eq!(places, [4, 7, 4, 7]);
+        assert_eq!(kept[0]["row"], "7,\"a\nb\",c");
+        assert_eq!(kept[3]["row"], "zz,é");
+        assert!(kept[3]["file"].as_str().unwrap().ends_with("b.csv"));
+        assert!(kept[3]["reason"].as_str().unwrap().contains("zz"));
+    }
+    write(dir.path(), "a.csv", "id,name\n1,x\n");
+    write(dir.path(), "b.csv", "id,name\n1,x\n");
+    run_all(&*source("csv", &options, dir.path()), 1);
+    assert_eq!(
+        fs::read_to_string(&bad).unwrap(),
+        "",
+        "of this run, not of one before"
+    );
+    let refused = format!("path = 'a.csv'\n{SCHEMA}bad_rows = 'bad'");
+    let error = try_source("csv", &refused, dir.path()).err().unwrap();
+    assert!(error.to_string().contains("`bad_rows`: needs"), "{error}");
+}
+
+#[test]
 fn a_schema_is_inferred_from_the_first_rows() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "0.csv", "");

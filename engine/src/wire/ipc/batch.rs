@@ -272,7 +272,7 @@ pub(super) fn range_in(
             "a buffer at {offset} of {length} bytes in a body of {body}"
         ));
     };
-    if start % 8 != 0 {
+    if start % 8 != 0 && start < end {
         return Err(format!(
             "a buffer at {offset}, which is not aligned to 8 bytes"
         ));
