@@ -145,7 +145,7 @@ impl<B> SenderSession<B> {
             Phase::Over => None,
             Phase::Aborting(until) => Some(until),
             _ if self.deframer.is_inside_frame() => self.liveness.stalled_at(),
-            _ if self.owes_offer() => Some(self.liveness.overdue_at()),
+            _ if self.owes_offer() || self.holds_close() => Some(self.liveness.overdue_at()),
             _ => None,
         }
     }
@@ -157,6 +157,11 @@ impl<B> SenderSession<B> {
         }
         if let Phase::Aborting(_) = self.phase {
             return self.finish();
+        }
+        if self.holds_close() && !self.owes_offer() && !self.deframer.is_inside_frame() {
+            // A peer that grants nothing can still be told that nothing comes.
+            self.settle_for_v1();
+            return;
         }
         let what = match self.deframer.is_inside_frame() {
             true => "nothing came inside of a frame",

@@ -210,8 +210,8 @@ impl<B> ReceiverSession<B> {
     ) -> Result<(), SessionError> {
         match self.mode {
             Mode::Negotiated(_) => self.check_tag(control.kind(), tag?)?,
-            Mode::Undecided if self.owes_answer() => self.settle_for_v1()?,
-            // An answer may still come: control elements need no grant.
+            // An answer may still come: control elements need no grant. Where one is required,
+            // they wait for it in the inbox.
             Mode::Undecided | Mode::V1 => {}
         }
         self.inbox.push_control(control);

@@ -102,11 +102,15 @@ impl<B> SenderSession<B> {
                 let what = "its first grant has no offer";
                 return Err(SessionError::NotNegotiated { what });
             }
-            self.mode = Mode::V1;
-            self.deframer.set_extended(false);
+            self.settle_for_v1();
         }
         self.credit.handle_rows(rows)?;
         Ok(())
+    }
+
+    pub(super) fn settle_for_v1(&mut self) {
+        self.mode = Mode::V1;
+        self.deframer.set_extended(false);
     }
 
     fn handle_offer(&mut self, offer: Offer) -> Result<(), SessionError> {
