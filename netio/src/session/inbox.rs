@@ -121,6 +121,10 @@ impl<B> Inbox<B> {
         self.bytes = 0;
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.items.len()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.items.is_empty()
     }

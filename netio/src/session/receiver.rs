@@ -166,7 +166,7 @@ impl<B> ReceiverSession<B> {
         self.end.is_none()
             && match &self.body {
                 Some(body) => body.is_begun || self.inbox.has_room_for(body.bytes as u64),
-                None => self.inbox.has_room(),
+                None => self.has_room(),
             }
     }
 
@@ -233,6 +233,10 @@ impl<B> ReceiverSession<B> {
 
     fn owes_answer(&self) -> bool {
         self.mode == Mode::Undecided && self.options.requires_negotiation()
+    }
+
+    fn has_room(&self) -> bool {
+        self.owes_answer() || self.inbox.has_room()
     }
 
     fn extensions(&self) -> Option<Extensions> {

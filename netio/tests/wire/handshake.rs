@@ -1,11 +1,14 @@
 //! Which form two peers end up with.
 
+use std::time::Duration;
+
 use ringway_netio::frame::{Ending, Extensions, Identity, Kind};
 use ringway_netio::session::{
-    Mode, Negotiation, ReceiverOptions, STALLED_AFTER, SenderOptions, SessionError,
+    CONTROL_ELEMENTS_MAX, Mode, Negotiation, ReceiverOptions, STALLED_AFTER, SenderOptions,
+    SessionError,
 };
 
-use crate::ends::{batch, push, transmit, watermark};
+use crate::ends::{ReceiverEnd, batch, push, transmit, watermark};
 use crate::pair::Pair;
 use crate::seed::Seeded;
 
@@ -179,6 +182,23 @@ fn a_receiver_that_requires_an_answer_takes_nothing_before_it_and_loses_nothing(
     assert_eq!(pair.receiver.take(pair.now, 9), 0);
     pair.drive();
     assert_eq!(pair.receiver.got, [0, 1, 2].map(watermark));
+}
+
+#[test]
+fn a_sender_that_never_answers_can_not_fill_the_memory_of_one_who_requires_it() {
+    let mut end = ReceiverEnd::new(ReceiverOptions {
+        inbox_elements: 1,
+        ..receiver(Negotiation::Require)
+    });
+    end.transmit();
+    let barrier = [0, 0, 0, 9, 2, 0, 0, 0, 0, 0, 0, 0, 5];
+    for _ in 0..CONTROL_ELEMENTS_MAX {
+        end.receive(Duration::ZERO, &barrier);
+        assert!(end.wants_bytes());
+    }
+    end.receive(Duration::ZERO, &barrier);
+    let error = end.ending().unwrap_err();
+    assert!(matches!(error, SessionError::NotNegotiated { .. }));
 }
 
 #[test]
