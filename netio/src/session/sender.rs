@@ -29,6 +29,7 @@ pub struct SenderSession<B> {
     answer: Option<Accept>,
     queue: Queue<B>,
     sequence: u64,
+    grants: u64,
     has_schema: bool,
     phase: Phase,
     /// The receiver says no more (version 1: it may still listen).
@@ -75,6 +76,7 @@ impl<B> SenderSession<B> {
             answer: None,
             queue: Queue::new(options.queue_bytes),
             sequence: 0,
+            grants: 0,
             has_schema: false,
             phase: Phase::Open,
             is_reverse_over: false,
@@ -99,6 +101,11 @@ impl<B> SenderSession<B> {
     /// What may be sent.
     pub fn credit(&self) -> &SenderCredit {
         &self.credit
+    }
+
+    /// How many grants have come.
+    pub fn grants(&self) -> u64 {
+        self.grants
     }
 
     /// How to split batches for this peer; nothing before it has granted anything.

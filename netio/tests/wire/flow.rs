@@ -50,6 +50,8 @@ fn grants_of_version_1_add_up_to_the_window_and_what_was_taken() {
     assert_eq!(pair.receiver.got.len(), 51);
     assert_eq!(granted(&pair.backward.carried), 2048 + 50 * 64);
     assert_eq!(pair.sender.credit().available_rows(), 2048);
+    let grants = pair.backward.carried.len() as u64 / 9;
+    assert_eq!(pair.sender.grants(), grants);
 }
 
 #[test]

@@ -65,6 +65,9 @@ impl<B> SenderSession<B> {
 
     fn handle_frame(&mut self, frame: Reverse) -> Result<(), SessionError> {
         let is_negotiated = matches!(self.mode, Mode::Negotiated(_));
+        if matches!(frame, Reverse::Rows { .. } | Reverse::Limits(_)) {
+            self.grants += 1;
+        }
         match frame {
             Reverse::Rows { rows, offer } if !is_negotiated => self.handle_rows(rows, offer),
             Reverse::Rows { .. } => Err(SessionError::Unexpected {
