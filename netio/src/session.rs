@@ -8,6 +8,40 @@
 //! Both begin in version 1 of the wire. The receiver's first grant offers the negotiated form
 //! in bytes that older peers ignore; a sender that answers uses it from there on, and one that
 //! does not stays in version 1. What it is shows in [`Mode`].
+//!
+//! ```
+//! use std::time::Duration;
+//! use ringway_netio::frame::{Control, Ending};
+//! use ringway_netio::session::{
+//!     Intake, Received, ReceiverOptions, ReceiverSession, SenderOptions, SenderSession,
+//! };
+//!
+//! let now = Duration::ZERO;
+//! let mut sender = SenderSession::<Vec<u8>>::new(SenderOptions::default(), now);
+//! let mut receiver = ReceiverSession::<Vec<u8>>::new(ReceiverOptions::default(), now);
+//!
+//! // The receiver speaks first. These bytes would go over a socket.
+//! let mut backward = Vec::new();
+//! receiver.poll_transmit(&mut backward);
+//! sender.handle_input(now, &backward);
+//!
+//! sender.push_control(Control::Watermark { timestamp_ms: 1000 }).unwrap();
+//! sender.close(Ending::End);
+//! let mut forward = Vec::new();
+//! while let Some(frame) = sender.poll_transmit(&mut forward) {
+//!     assert!(frame.body.is_none(), "a batch's body would be gathered here");
+//! }
+//!
+//! assert_eq!(receiver.handle_input(now, &mut &forward[..]), Intake::Ended);
+//! let watermark = Control::Watermark { timestamp_ms: 1000 };
+//! assert_eq!(receiver.poll_element(), Some(Received::Control(watermark)));
+//! assert_eq!(receiver.poll_end(), Some(Ok(Ending::End)));
+//!
+//! backward.clear();
+//! receiver.poll_transmit(&mut backward);
+//! sender.handle_input(now, &backward);
+//! assert!(sender.is_delivered());
+//! ```
 
 mod error;
 mod inbox;

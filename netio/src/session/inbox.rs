@@ -116,6 +116,15 @@ impl<B> Inbox<B> {
         self.items.iter().map(|(received, _)| received)
     }
 
+    pub(super) fn clear(&mut self) {
+        self.items.clear();
+        self.bytes = 0;
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.items.len()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.items.is_empty()
     }

@@ -102,11 +102,16 @@ impl<B> ReceiverSession<B> {
 
     /// What has come and was not taken, in order.
     pub fn waiting(&self) -> impl Iterator<Item = &Received<B>> {
-        self.inbox.iter()
+        let hidden = self.owes_answer();
+        self.inbox.iter().filter(move |_| !hidden)
     }
 
     /// Takes the next element. The credit of a batch comes with it: see [`grant`](Self::grant).
     pub fn poll_element(&mut self) -> Option<Received<B>> {
+        if self.owes_answer() {
+            // Nothing is taken from somebody who has not proved to be the right one.
+            return None;
+        }
         let (received, bytes) = self.inbox.pop()?;
         match &received {
             Received::Batch(_) => self.untold += 1,
@@ -122,7 +127,10 @@ impl<B> ReceiverSession<B> {
 
     /// Takes the first barrier that may overtake, with how many elements are before it.
     pub fn take_unaligned(&mut self) -> Option<(Control, usize)> {
-        self.inbox.take_unaligned()
+        match self.owes_answer() {
+            true => None,
+            false => self.inbox.take_unaligned(),
+        }
     }
 
     /// The consumer has a batch, which has so many rows: the sender may send as much again.
@@ -158,7 +166,7 @@ impl<B> ReceiverSession<B> {
         self.end.is_none()
             && match &self.body {
                 Some(body) => body.is_begun || self.inbox.has_room_for(body.bytes as u64),
-                None => self.inbox.has_room(),
+                None => self.has_room(),
             }
     }
 
@@ -227,6 +235,10 @@ impl<B> ReceiverSession<B> {
         self.mode == Mode::Undecided && self.options.requires_negotiation()
     }
 
+    fn has_room(&self) -> bool {
+        self.owes_answer() || self.inbox.has_room()
+    }
+
     fn extensions(&self) -> Option<Extensions> {
         match self.mode {
             Mode::Negotiated(extensions) => Some(extensions),
@@ -248,6 +260,9 @@ impl<B> ReceiverSession<B> {
             .filter(|_| !self.is_hung_up && self.is_greeted && self.mode != Mode::V1);
         self.owes_closed = false;
         self.body = None;
+        if self.owes_answer() {
+            self.inbox.clear();
+        }
         self.end = Some(Err(error));
         if self.abort.is_none() {
             self.hang_up_all();

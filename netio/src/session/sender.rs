@@ -29,6 +29,7 @@ pub struct SenderSession<B> {
     answer: Option<Accept>,
     queue: Queue<B>,
     sequence: u64,
+    grants: u64,
     has_schema: bool,
     phase: Phase,
     /// The receiver says no more (version 1: it may still listen).
@@ -75,6 +76,7 @@ impl<B> SenderSession<B> {
             answer: None,
             queue: Queue::new(options.queue_bytes),
             sequence: 0,
+            grants: 0,
             has_schema: false,
             phase: Phase::Open,
             is_reverse_over: false,
@@ -99,6 +101,11 @@ impl<B> SenderSession<B> {
     /// What may be sent.
     pub fn credit(&self) -> &SenderCredit {
         &self.credit
+    }
+
+    /// How many grants have come.
+    pub fn grants(&self) -> u64 {
+        self.grants
     }
 
     /// How to split batches for this peer; nothing before it has granted anything.
@@ -145,7 +152,7 @@ impl<B> SenderSession<B> {
             Phase::Over => None,
             Phase::Aborting(until) => Some(until),
             _ if self.deframer.is_inside_frame() => self.liveness.stalled_at(),
-            _ if self.owes_offer() => Some(self.liveness.overdue_at()),
+            _ if self.owes_offer() || self.holds_close() => Some(self.liveness.overdue_at()),
             _ => None,
         }
     }
@@ -157,6 +164,11 @@ impl<B> SenderSession<B> {
         }
         if let Phase::Aborting(_) = self.phase {
             return self.finish();
+        }
+        if self.holds_close() && !self.owes_offer() && !self.deframer.is_inside_frame() {
+            // A peer that grants nothing can still be told that nothing comes.
+            self.settle_for_v1();
+            return;
         }
         let what = match self.deframer.is_inside_frame() {
             true => "nothing came inside of a frame",

@@ -103,7 +103,11 @@ fn a_broken_frame_from_the_receiver_fails_the_session_at_once() {
 fn a_stream_is_over_for_the_sender_when_its_peers_host_has_it() {
     for mut sender in senders() {
         sender.handle_input(NOW, &grant(10));
+        sender.handle_delivered();
+        assert!(!sender.is_over(), "all so far is no end");
         sender.close(Ending::End);
+        sender.handle_delivered();
+        assert!(!sender.is_over(), "the Close is not sent yet");
         assert_eq!(transmit(&mut sender), [0, 0, 0, 1, 3]);
         assert_eq!(sender.poll_hang_up(), Some(HangUp::Write));
         sender.handle_input(NOW, &grant(10));

@@ -50,6 +50,8 @@ fn grants_of_version_1_add_up_to_the_window_and_what_was_taken() {
     assert_eq!(pair.receiver.got.len(), 51);
     assert_eq!(granted(&pair.backward.carried), 2048 + 50 * 64);
     assert_eq!(pair.sender.credit().available_rows(), 2048);
+    let grants = pair.backward.carried.len() as u64 / 9;
+    assert_eq!(pair.sender.grants(), grants);
 }
 
 #[test]
@@ -215,4 +217,60 @@ fn negotiated_frames_keep_their_bodies_aligned() {
     };
     assert_eq!(body_at(3) - body_at(2), 64 + 64 + 64);
     assert_eq!(after.len() % 64, 6);
+}
+
+#[test]
+fn neither_end_holds_more_bytes_than_its_limit_in_version_1_either() {
+    let sender = SenderOptions {
+        negotiation: Negotiation::Off,
+        queue_bytes: 1000,
+        ..SenderOptions::default()
+    };
+    let receiver = ReceiverOptions {
+        window_bytes: 1000,
+        ..ReceiverOptions::default()
+    };
+    let mut pair = Pair::new(sender, receiver, Seeded::from_seed(1));
+    pair.drive();
+    pair.appetite = 0;
+    for _ in 0..9 {
+        assert!(push(&mut pair.sender, &batch(1, 111)));
+    }
+    assert!(!push(&mut pair.sender, &batch(1, 111)), "999 bytes wait");
+    pair.to_push = (0..20).map(|_| batch(1, 111)).collect();
+    pair.drive();
+    let held = pair.receiver.session.waiting().count();
+    assert_eq!(held, 9, "the tenth is not read");
+    assert!(!pair.receiver.session.wants_read());
+    pair.appetite = usize::MAX;
+    pair.drive();
+    assert_eq!(pair.receiver.got.len(), 29);
+}
+
+#[test]
+fn the_longest_frame_that_a_receiver_admits_is_also_received() {
+    let receiver = ReceiverOptions {
+        window_bytes: 1000,
+        negotiation: Negotiation::Off,
+        ..ReceiverOptions::default()
+    };
+    let longest = receiver.frame_bytes_max() as usize - 1;
+    let mut pair = Pair::new(SenderOptions::default(), receiver, Seeded::from_seed(1));
+    pair.to_push = [batch(1, longest), batch(2, longest)].into();
+    pair.drive();
+    assert_eq!(pair.receiver.got.len(), 2);
+}
+
+#[test]
+fn merged_watermarks_say_as_much_as_each_alone() {
+    let watermark = |timestamp_ms| Control::Watermark { timestamp_ms };
+    let idle = |timestamp_ms| Control::WatermarkIdle { timestamp_ms };
+    assert_eq!(watermark(5).merge(watermark(3)), Some(watermark(5)));
+    assert_eq!(watermark(3).merge(watermark(5)), Some(watermark(5)));
+    assert_eq!(idle(5).merge(idle(3)), Some(idle(3)));
+    assert_eq!(watermark(5).merge(idle(9)), None);
+    assert_eq!(idle(5).merge(watermark(9)), None);
+    let (id, mode, terminal) = (1, 0, false);
+    let barrier = Control::Barrier { id, mode, terminal };
+    assert_eq!(barrier.merge(barrier), None);
 }

@@ -1,9 +1,14 @@
 //! Which form two peers end up with.
 
-use ringway_netio::frame::{Ending, Extensions, Identity, Kind};
-use ringway_netio::session::{Mode, Negotiation, ReceiverOptions, SenderOptions, SessionError};
+use std::time::Duration;
 
-use crate::ends::{batch, push, transmit, watermark};
+use ringway_netio::frame::{Ending, Extensions, Identity, Kind};
+use ringway_netio::session::{
+    CONTROL_ELEMENTS_MAX, Mode, Negotiation, ReceiverOptions, STALLED_AFTER, SenderOptions,
+    SessionError,
+};
+
+use crate::ends::{ReceiverEnd, batch, push, transmit, watermark};
 use crate::pair::Pair;
 use crate::seed::Seeded;
 
@@ -160,4 +165,56 @@ fn control_elements_may_go_before_the_answer_and_batches_may_not() {
     pair.to_push = [watermark(5), batch(0, 4)].into();
     pair.drive();
     assert_eq!(pair.receiver.got, [watermark(4), watermark(5), batch(0, 4)]);
+}
+
+#[test]
+fn a_receiver_that_requires_an_answer_takes_nothing_before_it_and_loses_nothing() {
+    let mut pair = Pair::new(
+        sender(Negotiation::Prefer),
+        receiver(Negotiation::Require),
+        Seeded::from_seed(1),
+    );
+    for timestamp in 0..3 {
+        assert!(push(&mut pair.sender, &watermark(timestamp)));
+    }
+    let early = transmit(&mut pair.sender);
+    pair.receiver.receive(pair.now, &early);
+    assert_eq!(pair.receiver.take(pair.now, 9), 0);
+    pair.drive();
+    assert_eq!(pair.receiver.got, [0, 1, 2].map(watermark));
+}
+
+#[test]
+fn a_sender_that_never_answers_can_not_fill_the_memory_of_one_who_requires_it() {
+    let mut end = ReceiverEnd::new(ReceiverOptions {
+        inbox_elements: 1,
+        ..receiver(Negotiation::Require)
+    });
+    end.transmit();
+    let barrier = [0, 0, 0, 9, 2, 0, 0, 0, 0, 0, 0, 0, 5];
+    for _ in 0..CONTROL_ELEMENTS_MAX {
+        end.receive(Duration::ZERO, &barrier);
+        assert!(end.wants_bytes());
+    }
+    end.receive(Duration::ZERO, &barrier);
+    let error = end.ending().unwrap_err();
+    assert!(matches!(error, SessionError::NotNegotiated { .. }));
+}
+
+#[test]
+fn an_end_waits_for_the_form_it_is_told_in_but_not_for_ever() {
+    let mut pair = Pair::calm();
+    pair.sender.close(Ending::Stopped);
+    assert!(transmit(&mut pair.sender).is_empty());
+    pair.drive();
+    assert_eq!(pair.receiver.ending(), Ok(Ending::Stopped));
+
+    let mut pair = Pair::calm();
+    pair.sender.close(Ending::Stopped);
+    assert_eq!(pair.sender.poll_timeout(), Some(STALLED_AFTER));
+    pair.sender.handle_timeout(STALLED_AFTER);
+    assert_eq!(transmit(&mut pair.sender), [0, 0, 0, 1, 3]);
+    assert_eq!(pair.sender.mode(), Mode::V1);
+    pair.sender.handle_delivered();
+    assert!(pair.sender.is_delivered());
 }

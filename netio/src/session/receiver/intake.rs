@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Mode, PendingBody, ReceiverSession};
 use crate::frame::{Codec, Control, Deframed, Frame, Head, Kind, Tag};
-use crate::session::{Batch, Received, SessionError, Taken};
+use crate::session::{Batch, CONTROL_ELEMENTS_MAX, Received, SessionError, Taken};
 
 /// What became of input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl<B> ReceiverSession<B> {
             if input.is_empty() {
                 return Intake::More;
             }
-            if !self.inbox.has_room() {
+            if !self.has_room() {
                 return Intake::Full;
             }
             if let Err(error) = self.handle_next(input) {
@@ -210,8 +210,12 @@ impl<B> ReceiverSession<B> {
     ) -> Result<(), SessionError> {
         match self.mode {
             Mode::Negotiated(_) => self.check_tag(control.kind(), tag?)?,
-            Mode::Undecided if self.owes_answer() => self.settle_for_v1()?,
-            // An answer may still come: control elements need no grant.
+            // An answer may still come: control elements need no grant. Where one is required,
+            // they wait for it in the inbox, whatever its size: the answer is behind them.
+            Mode::Undecided if self.owes_answer() && self.inbox.len() >= CONTROL_ELEMENTS_MAX => {
+                let what = "it sends on and on without an answer to the offer";
+                return Err(SessionError::NotNegotiated { what });
+            }
             Mode::Undecided | Mode::V1 => {}
         }
         self.inbox.push_control(control);

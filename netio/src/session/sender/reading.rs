@@ -65,6 +65,9 @@ impl<B> SenderSession<B> {
 
     fn handle_frame(&mut self, frame: Reverse) -> Result<(), SessionError> {
         let is_negotiated = matches!(self.mode, Mode::Negotiated(_));
+        if matches!(frame, Reverse::Rows { .. } | Reverse::Limits(_)) {
+            self.grants += 1;
+        }
         match frame {
             Reverse::Rows { rows, offer } if !is_negotiated => self.handle_rows(rows, offer),
             Reverse::Rows { .. } => Err(SessionError::Unexpected {
@@ -102,11 +105,15 @@ impl<B> SenderSession<B> {
                 let what = "its first grant has no offer";
                 return Err(SessionError::NotNegotiated { what });
             }
-            self.mode = Mode::V1;
-            self.deframer.set_extended(false);
+            self.settle_for_v1();
         }
         self.credit.handle_rows(rows)?;
         Ok(())
+    }
+
+    pub(super) fn settle_for_v1(&mut self) {
+        self.mode = Mode::V1;
+        self.deframer.set_extended(false);
     }
 
     fn handle_offer(&mut self, offer: Offer) -> Result<(), SessionError> {

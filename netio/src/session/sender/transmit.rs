@@ -32,9 +32,17 @@ impl<B> SenderSession<B> {
         match self.phase {
             Phase::Over | Phase::Lingering => false,
             Phase::Aborting(_) => self.abort.is_some(),
-            _ if self.owes_offer() => false,
+            _ if self.owes_offer() || self.holds_close() => false,
             _ => self.answer.is_some() || !self.queue.is_empty(),
         }
+    }
+
+    /// Whether the end is next, and how it is told apart is not known yet: the first grant of
+    /// a peer that has just accepted is on its way.
+    pub(super) fn holds_close(&self) -> bool {
+        self.mode == Mode::Undecided
+            && !self.is_reverse_over
+            && matches!(self.queue.iter().next(), Some(Outgoing::Close(_)))
     }
 
     fn write_next(&mut self, out: &mut Vec<u8>) -> Option<Option<B>> {
