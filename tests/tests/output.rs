@@ -376,11 +376,16 @@ fn every_consumer_gets_every_batch_and_all_control_elements() {
 fn an_unaligned_barrier_never_overtakes_on_a_broadcast() {
     let (mut output, mut receivers) = output(Broadcast, 2, 4);
     output.data(batch([1]), Monotonic::default()).unwrap();
-    let in_order = output.overtake(Barrier::unaligned(7), Monotonic::default()).unwrap();
+    let in_order = output
+        .overtake(Barrier::unaligned(7), Monotonic::default())
+        .unwrap();
     assert_eq!(in_order, 2);
     for receiver in &mut receivers {
         assert!(!receiver.has_priority());
-        assert_eq!(receiver.try_pop(), Popped::Element(StreamElement::Data(batch([1]))));
+        assert_eq!(
+            receiver.try_pop(),
+            Popped::Element(StreamElement::Data(batch([1])))
+        );
         let barrier = StreamElement::Barrier(Barrier::unaligned(7));
         assert_eq!(receiver.try_pop(), Popped::Element(barrier));
     }

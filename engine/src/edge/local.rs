@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use ringway_shm::{Bell, Consumer, PopError, Producer, PushError, ring};
+use ringway_shm::{Bell, Consumer, PopError, Producer, ring};
 
 use crate::batch::Payload;
 use crate::clock::Monotonic;
@@ -108,13 +108,11 @@ struct Seen {
     released: u64,
 }
 
-impl Seen {
-    #[inline]
-    fn admits(self, options: &EdgeOptions, position: u64, sent_bytes: u64, bytes: usize) -> bool {
-        let in_flight = sent_bytes - self.released;
-        position - self.taken < options.capacity_elements as u64
-            && (in_flight == 0 || in_flight + bytes as u64 <= options.bytes_max as u64)
-    }
+/// What a batch puts on an edge.
+#[derive(Clone, Copy, Debug, Default)]
+struct Load {
+    rows: usize,
+    bytes: usize,
 }
 
 impl<B: Payload> Sender<B> {
@@ -127,44 +125,39 @@ impl<B: Payload> Sender<B> {
 
     #[inline]
     pub(super) fn try_push_quiet(&mut self, element: StreamElement<B>) -> Result<(), Rejected<B>> {
-        let (rows, bytes) = match &element {
-            StreamElement::Data(batch) => (batch.rows() as u64, batch.bytes()),
-            _ => (0, 0),
+        let load = match &element {
+            StreamElement::Data(batch) => self.room_for(batch),
+            _ => Some(Load::default()),
         };
-        let is_data = element.is_data();
-        let stops = matches!(&element, StreamElement::Drain(drain) if drain.stops());
-        let has_room = !is_data || self.has_room_for(bytes);
-        let origin = self.origin;
-        if !has_room {
+        let Some(load) = load else {
             let reason = if self.is_closed() {
                 self.closing()
             } else {
                 RejectReason::Full
             };
             return Err(Rejected { element, reason });
-        }
-        match self.producer().push_quiet(Slot {
+        };
+        let stops = matches!(&element, StreamElement::Drain(drain) if drain.stops());
+        let slot = Slot {
             element,
-            bytes,
-            origin,
-        }) {
-            Ok(()) => {
-                self.stops = stops;
-                self.unflushed = true;
-                self.counts.elements += 1;
-                self.counts.rows += rows;
-                self.counts.bytes += bytes as u64;
-                Ok(())
-            }
-            Err(PushError::Full(slot)) => Err(Rejected {
-                element: slot.element,
-                reason: RejectReason::Full,
-            }),
-            Err(PushError::Abandoned(slot)) => Err(Rejected {
-                element: slot.element,
-                reason: self.closing(),
-            }),
+            bytes: load.bytes,
+            origin: self.origin,
+        };
+        if let Err(error) = self.producer().push_quiet(slot) {
+            let reason = if error.is_full() {
+                RejectReason::Full
+            } else {
+                self.closing()
+            };
+            let element = error.into_inner().element;
+            return Err(Rejected { element, reason });
         }
+        self.stops = stops;
+        self.unflushed = true;
+        self.counts.elements += 1;
+        self.counts.rows += load.rows as u64;
+        self.counts.bytes += load.bytes as u64;
+        Ok(())
     }
 
     #[inline]
@@ -269,33 +262,45 @@ impl<B: Payload> Sender<B> {
             .producer_bell()
     }
 
-    /// Whether the bounds on data, in elements and in bytes, admit another batch of `bytes`.
-    /// The control elements that are queued count as elements here: they took room from data.
+    /// What a batch puts on the edge, if the bounds on data admit it. The control elements that
+    /// are queued count as elements here: they took room from data.
     ///
     /// Looks at what the receiver has taken only when what was seen last does not suffice,
-    /// because that line of memory belongs to the receiver's core.
+    /// because that line of memory belongs to the receiver's core; and counts the bytes of the
+    /// batch only when there is a slot for it, because a sender that waits tries again and again.
     #[inline]
-    fn has_room_for(&mut self, bytes: usize) -> bool {
-        self.seen.admits(
-            &self.shared.options,
-            self.position(),
-            self.counts.bytes,
-            bytes,
-        ) || self.look_for_room(bytes)
+    fn room_for(&mut self, batch: &B) -> Option<Load> {
+        let has_slot = self.has_slot() || self.look_again().has_slot();
+        if !has_slot {
+            return None;
+        }
+        let load = Load {
+            rows: batch.rows(),
+            bytes: batch.bytes(),
+        };
+        let has_room = self.has_bytes(load.bytes) || self.look_again().has_bytes(load.bytes);
+        has_room.then_some(load)
+    }
+
+    #[inline]
+    fn has_slot(&self) -> bool {
+        let queued = self.position() - self.seen.taken;
+        queued < self.shared.options.capacity_elements as u64
+    }
+
+    #[inline]
+    fn has_bytes(&self, bytes: usize) -> bool {
+        let in_flight = self.counts.bytes - self.seen.released;
+        in_flight == 0 || in_flight + bytes as u64 <= self.shared.options.bytes_max as u64
     }
 
     #[cold]
-    fn look_for_room(&mut self, bytes: usize) -> bool {
+    fn look_again(&mut self) -> &Self {
         let producer = self.producer();
         let taken = producer.position() - producer.len() as u64;
         let released = producer.released();
         self.seen = Seen { taken, released };
-        self.seen.admits(
-            &self.shared.options,
-            self.position(),
-            self.counts.bytes,
-            bytes,
-        )
+        self
     }
 
     #[inline]

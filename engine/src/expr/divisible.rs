@@ -65,21 +65,30 @@ impl Divisor {
     }
 }
 
-/// A bit for each number, 64 at a time: the last of them first, so that each is one addition.
+/// A bit for each number, 64 at a time.
 fn bitmap(numbers: &[i64], test: impl Fn(i64) -> bool) -> BooleanBuffer {
-    let word = |numbers: &[i64]| {
-        numbers
-            .iter()
-            .rev()
-            .fold(0_u64, |bits, n| bits + bits + u64::from(test(*n)))
-    };
     let (chunks, rest) = numbers.as_chunks::<64>();
     let mut words = Vec::with_capacity(chunks.len() + 1);
-    words.extend(chunks.iter().map(|chunk| word(chunk)));
+    // The number of turns is known here, so that the compiler unrolls the loop.
+    words.extend(chunks.iter().map(|chunk| word(chunk, &test)));
     if !rest.is_empty() {
-        words.push(word(rest));
+        let bits = rest
+            .iter()
+            .rev()
+            .fold(0_u64, |bits, n| bits + bits + u64::from(test(*n)));
+        words.push(bits);
     }
     BooleanBuffer::new(Buffer::from_vec(words), 0, numbers.len())
+}
+
+/// The bits of 64 numbers: the last of them first, so that each is one addition.
+#[inline(always)]
+fn word(numbers: &[i64; 64], test: impl Fn(i64) -> bool) -> u64 {
+    let mut bits = 0_u64;
+    for n in numbers.iter().rev() {
+        bits = bits + bits + u64::from(test(*n));
+    }
+    bits
 }
 
 /// The operand and the divisor of `operand % constant = 0`, and whether it is `<> 0`; `None`
