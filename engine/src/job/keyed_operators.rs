@@ -17,6 +17,9 @@ pub type RankedStream<K, T> = DataStream<Ranked<K, T>>;
 /// What windows by count give.
 pub type CountStream<K, R> = DataStream<CountResult<K, R>>;
 
+/// The results of sessions, and the rows that came too late for theirs.
+pub type SessionStreams<T, K, R> = (WindowStream<K, R>, DataStream<T>);
+
 impl<T: Clone + Send + 'static, F> KeyedStream<T, F> {
     /// Aggregates the values of each key and session: rows less than `gap_ms` apart are in one.
     /// Returns the results and the rows that come more than `allowed_lateness_ms` of event time
@@ -29,7 +32,7 @@ impl<T: Clone + Send + 'static, F> KeyedStream<T, F> {
         gap_ms: i64,
         allowed_lateness_ms: u64,
         aggregator: A,
-    ) -> Result<(WindowStream<K, A::Result>, DataStream<T>), SpecError>
+    ) -> Result<SessionStreams<T, K, A::Result>, SpecError>
     where
         K: Key,
         A: Aggregator<T> + Clone + Send + Sync + 'static,

@@ -15,7 +15,7 @@ pub mod stream;
 pub use build::BuildError;
 pub use connected_stream::{ConnectedStreams, KeyedConnectedStreams};
 pub use graph::{Exchange, ExchangeKind, Graph, NodeId, Port};
-pub use keyed_operators::{CountStream, RankedStream};
+pub use keyed_operators::{CountStream, RankedStream, SessionStreams};
 pub use keyed_stream::{KeyedStream, WindowStream, WindowedStream};
 pub use plan::{Plan, PlanError, PlanOptions};
 pub use run::{JobError, JobHandle, JobOutcome, JobReport, RunOptions, start};

@@ -237,10 +237,10 @@ impl TopN {
             };
             let interner = &mut self.interner;
             let time = times.is_valid(row).then(|| times.value(row));
-            let stays = |other: &Box<[u8]>| **other <= *by;
+            let mut kept = |key: &u32| interner.hold(*key);
             is_kept |= self
                 .state
-                .offer(key, time, stays, make, &mut |key| interner.hold(*key));
+                .offer(key, time, |other| **other <= *by, make, &mut kept);
         }
         // Without windows a key stays for ever.
         if self.spec.windows.is_some() {
