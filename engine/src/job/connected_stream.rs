@@ -16,6 +16,7 @@ use crate::operators::{SpecError, ToLeft, ToRight};
 use crate::output::{ByKeyColumns, ByKeyHash};
 use crate::partition::Key;
 
+use super::KeyedStream;
 use super::graph::{Exchange, NodeId, Port};
 use super::node::OperatorNode;
 use super::payload::PayloadType;
@@ -40,6 +41,16 @@ where
     left_key: KL,
     right_key: KR,
     keys: PhantomData<fn() -> K>,
+}
+
+/// A stream by key and a control stream that every subtask sees all of.
+pub struct KeyedBroadcastStreams<T, C, F>
+where
+    T: Clone + Send + 'static,
+    C: Clone + Send + 'static,
+{
+    streams: ConnectedStreams<Rows<T>, Rows<C>>,
+    key: F,
 }
 
 impl<A: Payload, B: Payload> ConnectedStreams<A, B> {
@@ -261,6 +272,52 @@ where
                     late,
                 ))
             })
+    }
+}
+
+impl<T: Clone + Send + 'static, F> KeyedStream<T, F> {
+    /// This stream by key, and `control` of which every row goes to every subtask.
+    ///
+    /// # Panics
+    /// When the streams are of different jobs.
+    pub fn connect_broadcast<C>(self, control: DataStream<C>) -> KeyedBroadcastStreams<T, C, F>
+    where
+        C: Clone + Send + 'static,
+    {
+        let KeyedStream { stream, key } = self;
+        let streams = stream.connect_broadcast(control);
+        KeyedBroadcastStreams { streams, key }
+    }
+}
+
+impl<T, C, F> KeyedBroadcastStreams<T, C, F>
+where
+    T: Clone + Send + 'static,
+    C: Clone + Send + 'static,
+{
+    /// Adds logic over the rows and timers of each key, and over the control rows, which have
+    /// no key: `make` makes one for each subtask.
+    pub fn co_process<K, O, P>(
+        self,
+        name: &str,
+        make: impl Fn(&Subtask) -> Result<P, OperatorError> + Send + Sync + 'static,
+    ) -> DataStream<O>
+    where
+        K: Key,
+        O: Clone + Send + 'static,
+        F: FnMut(&T) -> K + Clone + Send + Sync + 'static,
+        P: CoProcess<Option<K>, T, C, O> + 'static,
+    {
+        let key = self.key;
+        self.streams.process(name, move |subtask| {
+            let mut key = key.clone();
+            let process = make(subtask)?;
+            Ok(CoProcessing::new(
+                move |row: &T| Some(key(row)),
+                |_| None,
+                process,
+            ))
+        })
     }
 }
 

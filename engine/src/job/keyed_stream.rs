@@ -15,8 +15,8 @@ use super::stream::{DataStream, Stream};
 
 /// A stream of typed rows whose rows with the same key go to the same subtask.
 pub struct KeyedStream<T: Clone + Send + 'static, F> {
-    stream: DataStream<T>,
-    key: F,
+    pub(super) stream: DataStream<T>,
+    pub(super) key: F,
 }
 
 /// A keyed stream in event-time windows.

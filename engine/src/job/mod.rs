@@ -13,7 +13,7 @@ pub mod run;
 pub mod stream;
 
 pub use build::BuildError;
-pub use connected_stream::{ConnectedStreams, KeyedConnectedStreams};
+pub use connected_stream::{ConnectedStreams, KeyedBroadcastStreams, KeyedConnectedStreams};
 pub use graph::{Exchange, ExchangeKind, Graph, NodeId, Port};
 pub use keyed_operators::{CountStream, RankedStream, SessionStreams};
 pub use keyed_stream::{KeyedStream, WindowStream, WindowedStream};
