@@ -10,9 +10,9 @@ use arrow::datatypes::SchemaRef;
 use crate::batch::{Either, Payload, Rows};
 use crate::error::OperatorError;
 use crate::operator::{Operator, SideTag, Subtask};
+use crate::operators::SpecError;
 use crate::operators::join::{Join, JoinKind, JoinSpec, JoinTime, KeyedJoin, LateTags};
 use crate::operators::rows::{CoProcess, CoProcessing};
-use crate::operators::{SpecError, ToLeft, ToRight};
 use crate::output::{ByKeyColumns, ByKeyHash};
 use crate::partition::Key;
 
@@ -20,7 +20,7 @@ use super::KeyedStream;
 use super::graph::{Exchange, NodeId, Port};
 use super::node::OperatorNode;
 use super::payload::PayloadType;
-use super::stream::{BatchStream, DataStream, End, Stream};
+use super::stream::{BatchStream, DataStream, Stream};
 
 /// Two streams that are the inputs of one operator.
 ///
@@ -121,35 +121,15 @@ impl<A: Payload, B: Payload> ConnectedStreams<A, B> {
         let node = OperatorNode::new(sides, move |subtask: &Subtask| {
             Ok(Box::new(make(subtask)?) as Boxed<A, B, Out>)
         });
-        let node = self.left.job.graph.borrow_mut().add(name, node);
+        let mut graph = self.left.job.graph.borrow_mut();
+        let node = graph.add(name, node);
         for end in &self.left.ends {
-            let exchange = end.exchange.clone().of_left::<A, B>();
-            self.add_side::<A, _>(end, &format!("{name}.left"), ToLeft, node, exchange);
+            graph.connect_left::<A, B>(end.node, end.port, node, end.exchange.clone());
         }
         for end in &self.right.ends {
-            let exchange = end.exchange.clone().of_right::<A, B>();
-            self.add_side::<B, _>(end, &format!("{name}.right"), ToRight, node, exchange);
+            graph.connect_right::<A, B>(end.node, end.port, node, end.exchange.clone());
         }
         node
-    }
-
-    /// Puts `side` between `end` and the operator. It has as many subtasks as what it follows,
-    /// so that it shares a chain with that and rows keep their order.
-    fn add_side<S, Op>(&self, end: &End, name: &str, side: Op, to: NodeId, exchange: Exchange)
-    where
-        S: Payload,
-        Op: Operator<S, Either<A, B>> + Copy + Sync + 'static,
-    {
-        let mut graph = self.left.job.graph.borrow_mut();
-        let from = &graph[end.node];
-        let (parallelism, max) = (from.parallelism, from.factory.parallelism_max());
-        let node = OperatorNode::new(Vec::new(), move |_: &Subtask| {
-            Ok(Box::new(side) as Box<dyn Operator<S, Either<A, B>>>)
-        });
-        let node = graph.add(name, node.with_parallelism_max(max));
-        graph[node].parallelism = parallelism;
-        graph.connect(end.node, end.port, node, Exchange::auto::<S>());
-        graph.connect(node, Port::Main, to, exchange);
     }
 }
 

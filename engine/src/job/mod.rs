@@ -11,6 +11,7 @@ pub mod payload;
 pub mod plan;
 pub mod run;
 pub mod stream;
+mod two_inputs;
 
 pub use build::BuildError;
 pub use connected_stream::{ConnectedStreams, KeyedBroadcastStreams, KeyedConnectedStreams};
