@@ -10,16 +10,17 @@ use arrow::datatypes::SchemaRef;
 use crate::batch::{Either, Payload, Rows};
 use crate::error::OperatorError;
 use crate::operator::{Operator, SideTag, Subtask};
+use crate::operators::SpecError;
 use crate::operators::join::{Join, JoinKind, JoinSpec, JoinTime, KeyedJoin, LateTags};
 use crate::operators::rows::{CoProcess, CoProcessing};
-use crate::operators::{SpecError, ToLeft, ToRight};
 use crate::output::{ByKeyColumns, ByKeyHash};
 use crate::partition::Key;
 
+use super::KeyedStream;
 use super::graph::{Exchange, NodeId, Port};
 use super::node::OperatorNode;
 use super::payload::PayloadType;
-use super::stream::{BatchStream, DataStream, End, Stream};
+use super::stream::{BatchStream, DataStream, Stream};
 
 /// Two streams that are the inputs of one operator.
 ///
@@ -40,6 +41,16 @@ where
     left_key: KL,
     right_key: KR,
     keys: PhantomData<fn() -> K>,
+}
+
+/// A stream by key and a control stream that every subtask sees all of.
+pub struct KeyedBroadcastStreams<T, C, F>
+where
+    T: Clone + Send + 'static,
+    C: Clone + Send + 'static,
+{
+    streams: ConnectedStreams<Rows<T>, Rows<C>>,
+    key: F,
 }
 
 impl<A: Payload, B: Payload> ConnectedStreams<A, B> {
@@ -110,35 +121,15 @@ impl<A: Payload, B: Payload> ConnectedStreams<A, B> {
         let node = OperatorNode::new(sides, move |subtask: &Subtask| {
             Ok(Box::new(make(subtask)?) as Boxed<A, B, Out>)
         });
-        let node = self.left.job.graph.borrow_mut().add(name, node);
+        let mut graph = self.left.job.graph.borrow_mut();
+        let node = graph.add(name, node);
         for end in &self.left.ends {
-            let exchange = end.exchange.clone().of_left::<A, B>();
-            self.add_side::<A, _>(end, &format!("{name}.left"), ToLeft, node, exchange);
+            graph.connect_left::<A, B>(end.node, end.port, node, end.exchange.clone());
         }
         for end in &self.right.ends {
-            let exchange = end.exchange.clone().of_right::<A, B>();
-            self.add_side::<B, _>(end, &format!("{name}.right"), ToRight, node, exchange);
+            graph.connect_right::<A, B>(end.node, end.port, node, end.exchange.clone());
         }
         node
-    }
-
-    /// Puts `side` between `end` and the operator. It has as many subtasks as what it follows,
-    /// so that it shares a chain with that and rows keep their order.
-    fn add_side<S, Op>(&self, end: &End, name: &str, side: Op, to: NodeId, exchange: Exchange)
-    where
-        S: Payload,
-        Op: Operator<S, Either<A, B>> + Copy + Sync + 'static,
-    {
-        let mut graph = self.left.job.graph.borrow_mut();
-        let from = &graph[end.node];
-        let (parallelism, max) = (from.parallelism, from.factory.parallelism_max());
-        let node = OperatorNode::new(Vec::new(), move |_: &Subtask| {
-            Ok(Box::new(side) as Box<dyn Operator<S, Either<A, B>>>)
-        });
-        let node = graph.add(name, node.with_parallelism_max(max));
-        graph[node].parallelism = parallelism;
-        graph.connect(end.node, end.port, node, Exchange::auto::<S>());
-        graph.connect(node, Port::Main, to, exchange);
     }
 }
 
@@ -261,6 +252,52 @@ where
                     late,
                 ))
             })
+    }
+}
+
+impl<T: Clone + Send + 'static, F> KeyedStream<T, F> {
+    /// This stream by key, and `control` of which every row goes to every subtask.
+    ///
+    /// # Panics
+    /// When the streams are of different jobs.
+    pub fn connect_broadcast<C>(self, control: DataStream<C>) -> KeyedBroadcastStreams<T, C, F>
+    where
+        C: Clone + Send + 'static,
+    {
+        let KeyedStream { stream, key } = self;
+        let streams = stream.connect_broadcast(control);
+        KeyedBroadcastStreams { streams, key }
+    }
+}
+
+impl<T, C, F> KeyedBroadcastStreams<T, C, F>
+where
+    T: Clone + Send + 'static,
+    C: Clone + Send + 'static,
+{
+    /// Adds logic over the rows and timers of each key, and over the control rows, which have
+    /// no key: `make` makes one for each subtask.
+    pub fn co_process<K, O, P>(
+        self,
+        name: &str,
+        make: impl Fn(&Subtask) -> Result<P, OperatorError> + Send + Sync + 'static,
+    ) -> DataStream<O>
+    where
+        K: Key,
+        O: Clone + Send + 'static,
+        F: FnMut(&T) -> K + Clone + Send + Sync + 'static,
+        P: CoProcess<Option<K>, T, C, O> + 'static,
+    {
+        let key = self.key;
+        self.streams.process(name, move |subtask| {
+            let mut key = key.clone();
+            let process = make(subtask)?;
+            Ok(CoProcessing::new(
+                move |row: &T| Some(key(row)),
+                |_| None,
+                process,
+            ))
+        })
     }
 }
 

@@ -149,7 +149,7 @@ impl Exchange {
 
     fn of_side<S: Payload, E: Payload>(
         self,
-        wrap: fn(Box<dyn Partitioner<S>>) -> Box<dyn Partitioner<E>>,
+        wrap: impl Fn(Box<dyn Partitioner<S>>) -> Box<dyn Partitioner<E>> + Send + Sync + 'static,
     ) -> Self {
         let (of, to) = (self.payload, PayloadType::of::<S>());
         assert_eq!(of, to, "the exchange is of another type");

@@ -17,6 +17,9 @@ pub type RankedStream<K, T> = DataStream<Ranked<K, T>>;
 /// What windows by count give.
 pub type CountStream<K, R> = DataStream<CountResult<K, R>>;
 
+/// The results of sessions, and the rows that came too late for theirs.
+pub type SessionStreams<T, K, R> = (WindowStream<K, R>, DataStream<T>);
+
 impl<T: Clone + Send + 'static, F> KeyedStream<T, F> {
     /// Aggregates the values of each key and session: rows less than `gap_ms` apart are in one.
     /// Returns the results and the rows that come more than `allowed_lateness_ms` of event time
@@ -29,7 +32,7 @@ impl<T: Clone + Send + 'static, F> KeyedStream<T, F> {
         gap_ms: i64,
         allowed_lateness_ms: u64,
         aggregator: A,
-    ) -> Result<(WindowStream<K, A::Result>, DataStream<T>), SpecError>
+    ) -> Result<SessionStreams<T, K, A::Result>, SpecError>
     where
         K: Key,
         A: Aggregator<T> + Clone + Send + Sync + 'static,
@@ -114,7 +117,7 @@ mod tests {
     use crate::batch::{Row, Rows};
     use crate::connect::{Collected, MemorySource};
     use crate::job::{Job, JobOutcome};
-    use crate::operators::window::Count;
+    use crate::operators::window::{Count, EveryRows};
     use crate::partition::Parallelism;
 
     fn times(job: &Job) -> DataStream<i64> {
@@ -156,6 +159,17 @@ mod tests {
         let job = Job::new("first");
         let first = times(&job).key_by(|n| n % 3).deduplicate(None).0;
         assert_eq!(run(job, first), [0, 1]);
+
+        let job = Job::new("early");
+        let windows = WindowAssigner::tumbling(400, 0).expect("windows");
+        let early = times(&job).key_by(|_| 0_i64).window(windows);
+        let early = early.aggregate_when(Count, EveryRows(15)).0;
+        let early: Vec<u64> = run(job, early).into_iter().map(|of| of.value).collect();
+        assert_eq!(
+            early[..2],
+            [15, 20],
+            "after 15 rows, and at the end of the window"
+        );
 
         let job = Job::new("top");
         let top = times(&job).key_by(|n| n % 2).greatest(1, None, |n| *n);

@@ -6,15 +6,17 @@ use crate::batch::{Payload, Rows};
 use crate::error::OperatorError;
 use crate::operator::{Operator, SideTag, Subtask};
 use crate::operators::rows;
-use crate::operators::window::{Aggregator, KeyedWindow, WindowAssigner, WindowResult};
+use crate::operators::window::{
+    Aggregator, KeyedWindow, Trigger, TriggeredWindow, WindowAssigner, WindowResult,
+};
 use crate::partition::Key;
 
 use super::stream::{DataStream, Stream};
 
 /// A stream of typed rows whose rows with the same key go to the same subtask.
 pub struct KeyedStream<T: Clone + Send + 'static, F> {
-    stream: DataStream<T>,
-    key: F,
+    pub(super) stream: DataStream<T>,
+    pub(super) key: F,
 }
 
 /// A keyed stream in event-time windows.
@@ -140,6 +142,30 @@ where
                 Some(late),
             );
             Ok(window)
+        })
+    }
+
+    /// Aggregates the values of each key and window, and gives results when `trigger` says so.
+    /// Returns them and the rows that come when all their windows are complete; there is no
+    /// allowed lateness.
+    pub fn aggregate_when<A, Tr>(
+        self,
+        aggregator: A,
+        trigger: Tr,
+    ) -> (WindowStream<K, A::Result>, DataStream<T>)
+    where
+        A: Aggregator<T> + Clone + Send + Sync + 'static,
+        Tr: Trigger<T> + Clone + Sync + 'static,
+    {
+        let assigner = self.assigner;
+        self.keyed.process_with_side("window", move |_, key, late| {
+            Ok(TriggeredWindow::<T, K, A, F, Tr>::new(
+                key,
+                assigner,
+                aggregator.clone(),
+                trigger.clone(),
+                Some(late),
+            ))
         })
     }
 }

@@ -11,11 +11,12 @@ pub mod payload;
 pub mod plan;
 pub mod run;
 pub mod stream;
+mod two_inputs;
 
 pub use build::BuildError;
-pub use connected_stream::{ConnectedStreams, KeyedConnectedStreams};
+pub use connected_stream::{ConnectedStreams, KeyedBroadcastStreams, KeyedConnectedStreams};
 pub use graph::{Exchange, ExchangeKind, Graph, NodeId, Port};
-pub use keyed_operators::{CountStream, RankedStream};
+pub use keyed_operators::{CountStream, RankedStream, SessionStreams};
 pub use keyed_stream::{KeyedStream, WindowStream, WindowedStream};
 pub use plan::{Plan, PlanError, PlanOptions};
 pub use run::{CommandRefused, JobError, JobHandle, JobOutcome, JobReport, RunOptions, start};

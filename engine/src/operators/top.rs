@@ -16,8 +16,11 @@ pub(crate) struct TopState<K, S, R> {
     /// Keys whose rows have changed, by their position.
     changed: VecDeque<usize>,
     by_window: BTreeMap<EventTime, (Window, Tops<K, S, R>)>,
-    completing: Option<(Window, std::vec::IntoIter<Ranking<K, S, R>>)>,
+    completing: Option<Completing<K, S, R>>,
 }
+
+/// A complete window and what of it is still to come out.
+type Completing<K, S, R> = (Window, std::vec::IntoIter<Ranking<K, S, R>>);
 
 /// The foremost rows of a key, first to last.
 pub(crate) struct Top<K, R> {

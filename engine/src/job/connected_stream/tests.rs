@@ -245,3 +245,51 @@ fn record_batches_join_by_columns() {
     let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
     assert_eq!(rows, 25);
 }
+
+/// Tells the subtask of each key, and the control rows that the subtask saw.
+struct KeysAndControls(u32);
+
+type KeyedScope<'a> = ProcessScope<'a, Option<i64>, (u32, Option<i64>)>;
+
+impl CoProcess<Option<i64>, i64, bool, (u32, Option<i64>)> for KeysAndControls {
+    fn on_left(
+        &mut self,
+        key: &Option<i64>,
+        _: Row<i64>,
+        scope: &mut KeyedScope<'_>,
+    ) -> Result<(), OperatorError> {
+        scope.emit(Row::untimed((self.0, *key)));
+        Ok(())
+    }
+
+    fn on_right(
+        &mut self,
+        key: &Option<i64>,
+        _: Row<bool>,
+        scope: &mut KeyedScope<'_>,
+    ) -> Result<(), OperatorError> {
+        scope.emit(Row::untimed((self.0, *key)));
+        Ok(())
+    }
+}
+
+#[test]
+fn a_control_stream_goes_to_every_subtask_of_a_stream_by_key() {
+    let job = Job::new("rules");
+    let collected = Collected::new();
+    let rules = job.rows("rules", [true]);
+    job.rows("numbers", 0..60_i64)
+        .key_by(|n| n % 30)
+        .connect_broadcast(rules)
+        .co_process("check", |subtask| Ok(KeysAndControls(subtask.index)))
+        .sink("collect", collected.sink());
+    run(job, 3);
+    let seen = collected.values::<(u32, Option<i64>)>();
+    let controls = seen.iter().filter(|(_, key)| key.is_none()).count();
+    assert_eq!(controls, 3, "once on each subtask");
+    let mut keys: Vec<_> = seen.iter().filter(|(_, key)| key.is_some()).collect();
+    assert_eq!(keys.len(), 60);
+    keys.sort_unstable();
+    keys.dedup();
+    assert_eq!(keys.len(), 30, "a key is on one subtask");
+}

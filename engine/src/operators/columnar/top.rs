@@ -237,11 +237,15 @@ impl TopN {
             };
             let interner = &mut self.interner;
             let time = times.is_valid(row).then(|| times.value(row));
+<<<<<<< HEAD
             #[allow(clippy::borrowed_box, reason = "the state holds its sort keys boxed")]
             let stays = |other: &Box<[u8]>| **other <= *by;
+=======
+            let mut kept = |key: &u32| interner.hold(*key);
+>>>>>>> refs/heads/joins
             is_kept |= self
                 .state
-                .offer(key, time, stays, make, &mut |key| interner.hold(*key));
+                .offer(key, time, |other| **other <= *by, make, &mut kept);
         }
         // Without windows a key stays for ever.
         if self.spec.windows.is_some() {

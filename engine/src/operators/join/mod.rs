@@ -5,6 +5,7 @@
 
 mod columnar;
 mod columns;
+mod due;
 mod kind;
 mod schema;
 mod state;

@@ -306,11 +306,11 @@ impl Form for Typed {
             left: Some(SideTag::new(LEFT_LATE)),
             right: Some(SideTag::new(RIGHT_LATE)),
         };
-        let keys: (fn(&Value) -> i64, fn(&Value) -> i64) = (|row| row.0, |row| row.0);
+        let key: fn(&Value) -> i64 = |row| row.0;
         KeyedJoin::new(
             kind,
             time,
-            keys,
+            (key, key),
             |left, right| (left.map(|row| row.1), right.map(|row| row.1)),
             late,
         )

@@ -1,12 +1,12 @@
 //! The rows that wait for a match, and the rules by which they come and go.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 
 use crate::element::EventTime;
 use crate::operators::aggregate::FastHash;
 
+use super::due::DueKeys;
 use super::kind::{Alone, JoinKind};
 use super::time::{JoinTime, JoinTimes};
 
@@ -66,8 +66,7 @@ struct Meeting {
 struct Waiting<K, T> {
     by_key: HashMap<K, VecDeque<Kept<T>>, FastHash>,
     /// All rows by time; those of a key in the order in which they wait.
-    due: BinaryHeap<Reverse<(EventTime, u64, ByPosition<K>)>>,
-    next_number: u64,
+    due: DueKeys<K>,
 }
 
 struct Kept<T> {
@@ -76,9 +75,6 @@ struct Kept<T> {
     row: Option<T>,
     matched: bool,
 }
-
-/// A key that takes no part in an order that the number before it decides.
-struct ByPosition<K>(K);
 
 /// Sees a side's rows as the left ones.
 struct Flipped<'a, O>(&'a mut O);
@@ -182,7 +178,7 @@ impl<K: Eq + Hash + Clone, L: Clone, R: Clone> JoinState<K, L, R> {
     #[cfg(test)]
     pub(super) fn waiting(&self) -> (usize, usize) {
         assert_eq!(
-            self.left.due.is_empty() && self.right.due.is_empty(),
+            self.left.due.len() + self.right.due.len() == 0,
             self.left.by_key.is_empty() && self.right.by_key.is_empty(),
             "keys go with their last row"
         );
@@ -318,10 +314,7 @@ impl<K: Eq + Hash + Clone, T: Clone> Waiting<K, T> {
             }
             _ => rows.push_back(kept),
         }
-        let position = ByPosition(key.clone());
-        self.due
-            .push(Reverse((offer.time, self.next_number, position)));
-        self.next_number += 1;
+        self.due.push(offer.time, key.clone());
     }
 
     fn expire<O>(
@@ -332,16 +325,16 @@ impl<K: Eq + Hash + Clone, T: Clone> Waiting<K, T> {
         out: &mut impl JoinOutput<T, O>,
         released: &mut dyn FnMut(&K),
     ) -> bool {
-        while let Some(Reverse((time, ..))) = self.due.peek() {
-            if i128::from(*time) >= before {
+        while let Some(time) = self.due.next_time() {
+            if i128::from(time) >= before {
                 break;
             }
             if *budget == 0 || out.is_full() {
                 return false;
             }
             *budget -= 1;
-            // Invariant: it was peeked at just above, and every row that is due waits.
-            let Reverse((time, _, ByPosition(key))) = self.due.pop().expect("peeked at");
+            // Invariant: its time was looked at just above, and what is due waits.
+            let (_, key) = self.due.pop().expect("looked at");
             let rows = self.by_key.get_mut(&key).expect("a key with a row");
             // The rows of a key are due in the order in which they wait.
             let kept = rows.pop_front().expect("a row that is due");
@@ -362,29 +355,8 @@ impl<K, T> Default for Waiting<K, T> {
     fn default() -> Self {
         Self {
             by_key: HashMap::default(),
-            due: BinaryHeap::new(),
-            next_number: 0,
+            due: DueKeys::default(),
         }
-    }
-}
-
-impl<K> PartialEq for ByPosition<K> {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl<K> Eq for ByPosition<K> {}
-
-impl<K> PartialOrd for ByPosition<K> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<K> Ord for ByPosition<K> {
-    fn cmp(&self, _: &Self) -> std::cmp::Ordering {
-        std::cmp::Ordering::Equal
     }
 }
 

@@ -31,7 +31,12 @@ use super::process::{KeyedProcess, Process, ProcessScope, Timer};
 /// type Scope<'a> = ProcessScope<'a, (), i64>;
 ///
 /// impl CoProcess<(), i64, i64, i64> for Above {
-///     fn on_left(&mut self, _: &(), row: Row<i64>, scope: &mut Scope<'_>) -> Result<(), OperatorError> {
+///     fn on_left(
+///         &mut self,
+///         (): &(),
+///         row: Row<i64>,
+///         scope: &mut Scope<'_>,
+///     ) -> Result<(), OperatorError> {
 ///         match self.threshold {
 ///             Some(threshold) if row.value > threshold => scope.emit(row),
 ///             Some(_) => {}
@@ -40,10 +45,16 @@ use super::process::{KeyedProcess, Process, ProcessScope, Timer};
 ///         Ok(())
 ///     }
 ///
-///     fn on_right(&mut self, _: &(), row: Row<i64>, scope: &mut Scope<'_>) -> Result<(), OperatorError> {
+///     fn on_right(
+///         &mut self,
+///         (): &(),
+///         row: Row<i64>,
+///         scope: &mut Scope<'_>,
+///     ) -> Result<(), OperatorError> {
 ///         self.threshold = Some(row.value);
 ///         let waiting = std::mem::take(&mut self.waiting);
-///         waiting.into_iter().filter(|kept| kept.value > row.value).for_each(|kept| scope.emit(kept));
+///         let above = waiting.into_iter().filter(|kept| kept.value > row.value);
+///         above.for_each(|kept| scope.emit(kept));
 ///         Ok(())
 ///     }
 /// }
@@ -100,8 +111,10 @@ pub trait CoProcess<K, L, R, O>: Send {
 ///
 /// It keeps the rules of [`Process`].
 pub struct CoProcessing<K, L, R, O, P> {
-    process: Process<K, Either<L, R>, O, KeyOfEither<K, L, R>, ByInput<P>>,
+    process: ProcessEither<K, L, R, O, P>,
 }
+
+type ProcessEither<K, L, R, O, P> = Process<K, Either<L, R>, O, KeyOfEither<K, L, R>, ByInput<P>>;
 
 type KeyOfEither<K, L, R> = Box<dyn FnMut(&Either<L, R>) -> K + Send>;
 

@@ -32,10 +32,12 @@ pub struct Ranked<K, T> {
 /// use ringway::operators::rows::TopN;
 /// use ringway::operators::window::WindowAssigner;
 ///
+/// #[derive(Clone)]
 /// struct Bid { auction: u64, price: i64 }
 ///
 /// let hourly = WindowAssigner::tumbling(3_600_000, 0)?;
-/// let highest = TopN::greatest(3, |bid: &Bid| bid.auction, |bid: &Bid| bid.price).by_window(hourly, None);
+/// let highest = TopN::greatest(3, |bid: &Bid| bid.auction, |bid: &Bid| bid.price)
+///     .by_window(hourly, None);
 /// # let _ = highest;
 /// # Ok::<(), ringway::operators::SpecError>(())
 /// ```

@@ -35,7 +35,9 @@ pub struct CountResult<K, R> {
 /// ```
 /// use ringway::operators::window::{CountWindow, Mean};
 ///
-/// let of_each_hundred = CountWindow::new(|reading: &(u8, f64)| reading.0, 100, Mean(|reading: &(u8, f64)| reading.1));
+/// type Reading = (u8, f64);
+/// let mean = Mean(|reading: &Reading| reading.1);
+/// let of_each_hundred = CountWindow::new(|reading: &Reading| reading.0, 100, mean);
 /// # let _ = of_each_hundred;
 /// ```
 pub struct CountWindow<T, K, A: Aggregator<T>, Key> {
@@ -48,6 +50,9 @@ pub struct CountWindow<T, K, A: Aggregator<T>, Key> {
     ending: VecDeque<Filling<K, A::Accumulator>>,
     output: Rows<CountResult<K, A::Result>>,
 }
+
+/// The result of a window that has a row.
+type ResultRow<K, R> = Option<Row<CountResult<K, R>>>;
 
 /// The window of a key that is not full.
 struct Filling<K, S> {
@@ -147,7 +152,7 @@ impl<K: Clone, S> Filling<K, S> {
     fn result<T, A: Aggregator<T, Accumulator = S>>(
         &self,
         aggregator: &A,
-    ) -> Result<Option<Row<CountResult<K, A::Result>>>, OperatorError> {
+    ) -> Result<ResultRow<K, A::Result>, OperatorError> {
         let Some(state) = &self.state else {
             return Ok(None);
         };

@@ -9,6 +9,7 @@ mod panes;
 mod session;
 mod slots;
 mod stage;
+mod trigger;
 mod typed;
 
 pub use aggregator::{Aggregator, Count, Extreme, Mean, Sum};
@@ -16,4 +17,5 @@ pub use assigner::{WINDOWS_OF_A_ROW_MAX, Window, WindowAssigner};
 pub use columnar::{WindowAggregate, WindowSpec};
 pub use count::{CountResult, CountWindow};
 pub use session::{KeyedSession, SessionAggregate, SessionSpec};
+pub use trigger::{EveryRows, Trigger, TriggerAction, TriggeredWindow};
 pub use typed::{KeyedWindow, WindowResult};
