@@ -237,12 +237,7 @@ impl TopN {
             };
             let interner = &mut self.interner;
             let time = times.is_valid(row).then(|| times.value(row));
-<<<<<<< HEAD
-            #[allow(clippy::borrowed_box, reason = "the state holds its sort keys boxed")]
-            let stays = |other: &Box<[u8]>| **other <= *by;
-=======
             let mut kept = |key: &u32| interner.hold(*key);
->>>>>>> refs/heads/joins
             is_kept |= self
                 .state
                 .offer(key, time, |other| **other <= *by, make, &mut kept);
