@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ringway::connect::Collected;
 use ringway::element::Barrier;
-use ringway::job::{DataStream, Job, JobOutcome};
+use ringway::job::{DataStream, Job, JobHandle, JobOutcome, JobReport};
 use ringway::task::TaskCommand;
 use ringway::worker::IdlePolicy;
 use ringway_tests::seed::Seeded;
@@ -144,28 +144,7 @@ fn run_random_job(random: &mut Seeded) {
         idle: idle[random.below(3) as usize],
         ..How::workers(1 + random.below(3) as usize)
     };
-    let mut handle = how.start(job);
-    let begun = Instant::now();
-    let mut id = 0;
-    let report = loop {
-        let pause = Duration::from_micros(random.below(2_000));
-        if let Some(report) = handle.wait_timeout(pause) {
-            break report;
-        }
-        assert!(begun.elapsed() < LONG, "the job comes to its end");
-        id += 1;
-        let unaligned = random.below(2) == 0;
-        let barrier = if unaligned {
-            Barrier::unaligned(id)
-        } else {
-            Barrier::aligned(id)
-        };
-        // A worker that is behind with its commands is no failure.
-        let _ = handle.command(TaskCommand::Trigger(barrier));
-        if random.below(8) == 0 {
-            let _ = handle.command(TaskCommand::Abort(id));
-        }
-    };
+    let report = run_under_checkpoints(how.start(job), random);
     assert!(
         matches!(report.outcome, JobOutcome::Ended),
         "{:?}",
@@ -181,6 +160,31 @@ fn run_random_job(random: &mut Seeded) {
             values.len(),
             expected.len()
         );
+    }
+}
+
+/// Begins checkpoints of either kind at random times, gives some up, and waits for the end.
+fn run_under_checkpoints(mut handle: JobHandle, random: &mut Seeded) -> JobReport {
+    let begun = Instant::now();
+    let mut id = 0;
+    loop {
+        let pause = Duration::from_micros(random.below(2_000));
+        if let Some(report) = handle.wait_timeout(pause) {
+            return report;
+        }
+        assert!(begun.elapsed() < LONG, "the job comes to its end");
+        id += 1;
+        let unaligned = random.below(2) == 0;
+        let barrier = if unaligned {
+            Barrier::unaligned(id)
+        } else {
+            Barrier::aligned(id)
+        };
+        // A worker that is behind with its commands is no failure.
+        let _ = handle.command(TaskCommand::Trigger(barrier));
+        if random.below(8) == 0 {
+            let _ = handle.command(TaskCommand::Abort(id));
+        }
     }
 }
 
