@@ -23,6 +23,8 @@ pub struct Consumer<T> {
     /// The last position of the producer that was looked at; the true one is
     /// the same or higher. The cell also keeps two threads from sharing this.
     cached_tail: Cell<u64>,
+    /// The highest depth that this half has seen.
+    deepest: Cell<u64>,
     released: u64,
     producer_bell: Bell,
     consumer_bell: Bell,
@@ -34,6 +36,7 @@ impl<T> Consumer<T> {
             shared,
             head: 0,
             cached_tail: Cell::new(0),
+            deepest: Cell::new(0),
             released: 0,
             producer_bell,
             consumer_bell,
@@ -216,8 +219,14 @@ impl<T> Consumer<T> {
     /// Looks where the producer really is. Returns whether anything is queued.
     #[inline]
     fn refresh(&self) -> bool {
-        self.cached_tail.set(self.shared.tail());
-        self.head != self.cached_tail.get()
+        let tail = self.shared.tail();
+        self.cached_tail.set(tail);
+        let depth = tail - self.head;
+        if depth > self.deepest.get() {
+            self.deepest.set(depth);
+            self.shared.note_deepest(depth);
+        }
+        depth > 0
     }
 
     /// Finds out why nothing is known to be queued.

@@ -19,12 +19,11 @@ pub struct Producer<T> {
     shared: Arc<Shared<T>>,
     /// The next position to write. Between calls all below it are published.
     tail: u64,
-    /// The last position of the consumer that was looked at; the true one is
-    /// the same or higher.
-    cached_head: u64,
-    /// The highest depth so far. It never exceeds the capacity, so one
-    /// comparison with it proves room and an unbeaten mark at once.
-    high_water: u64,
+    /// The position that may not be written yet, as far as is known: the capacity beyond the
+    /// last position of the consumer that was looked at.
+    limit: u64,
+    /// The highest depth that this half has seen.
+    deepest: Cell<u64>,
     end: u8,
     consumer_bell: Bell,
     producer_bell: Bell,
@@ -33,11 +32,12 @@ pub struct Producer<T> {
 
 impl<T> Producer<T> {
     pub(crate) fn new(shared: Arc<Shared<T>>, producer_bell: Bell, consumer_bell: Bell) -> Self {
+        let limit = shared.capacity();
         Producer {
             shared,
             tail: 0,
-            cached_head: 0,
-            high_water: 0,
+            limit,
+            deepest: Cell::new(0),
             end: ABANDONED,
             consumer_bell,
             producer_bell,
@@ -71,7 +71,7 @@ impl<T> Producer<T> {
         if self.shared.is_consumer_gone() {
             return Err(PushError::Abandoned(value));
         }
-        if self.tail - self.cached_head >= self.high_water && !self.raise_mark() {
+        if self.tail == self.limit && !self.find_room() {
             return Err(self.reject(value));
         }
         // SAFETY: this is the producer, `tail` is not published, and the depth
@@ -180,10 +180,13 @@ impl<T> Producer<T> {
         self.tail
     }
 
-    /// The highest depth that a push ever made; never above the capacity, and
-    /// it never falls.
+    /// The highest depth that either half has seen: the consumer when it looks for more, this
+    /// half when it looks for room, and now. It never falls. A peak that the consumer has
+    /// worked off before anyone looked is not in it, since looking at each push would take
+    /// the consumer's line from it each time.
     pub fn high_water(&self) -> usize {
-        self.high_water as usize
+        self.note_depth(self.len() as u64);
+        self.deepest.get().max(self.shared.deepest()) as usize
     }
 
     /// The sum of all weights given to
@@ -216,20 +219,25 @@ impl<T> Producer<T> {
         &self.producer_bell
     }
 
-    /// Looks where the consumer really is, and makes the mark one higher than
-    /// the true depth if it is not already. Returns false if there is no room
-    /// that anybody would take an element from.
+    /// Looks where the consumer really is. Returns false if there is no room that anybody
+    /// would take an element from.
     #[inline(never)]
-    fn raise_mark(&mut self) -> bool {
-        self.cached_head = self.shared.head();
-        let depth = self.tail - self.cached_head;
+    fn find_room(&mut self) -> bool {
+        self.look();
         // A consumer that is being dropped says so before it makes room, so
         // who waits for room is not fooled by the room of the last clearance.
-        if depth >= self.shared.capacity() || self.shared.is_consumer_gone() {
-            return false;
-        }
-        self.high_water = self.high_water.max(depth + 1);
-        true
+        self.tail < self.limit && !self.shared.is_consumer_gone()
+    }
+
+    /// Looks where the consumer really is, and notes the depth.
+    fn look(&mut self) {
+        let head = self.shared.head();
+        self.limit = head + self.shared.capacity();
+        self.note_depth(self.tail - head);
+    }
+
+    fn note_depth(&self, depth: u64) {
+        self.deepest.set(self.deepest.get().max(depth));
     }
 
     #[cold]
@@ -271,16 +279,17 @@ impl<T> Publication<'_, T> {
     /// really is when there seems to be none. None either when the consumer is gone.
     #[inline]
     fn room(&mut self) -> u64 {
-        let capacity = self.producer.shared.capacity();
-        let room = self.producer.cached_head + capacity - self.tail;
-        if room > 0 {
-            return room;
+        let producer = &mut *self.producer;
+        if self.tail < producer.limit {
+            return producer.limit - self.tail;
         }
-        self.producer.cached_head = self.producer.shared.head();
-        if self.producer.is_abandoned() {
+        let pushed = std::mem::replace(&mut producer.tail, self.tail);
+        producer.look();
+        producer.tail = pushed;
+        if producer.is_abandoned() {
             return 0;
         }
-        self.producer.cached_head + capacity - self.tail
+        producer.limit - self.tail
     }
 }
 
@@ -292,13 +301,6 @@ impl<T> Drop for Publication<'_, T> {
             return;
         }
         producer.tail = self.tail;
-        // The mark is taken before the consumer can see the new elements, so
-        // it is the depth that this publication makes.
-        if producer.tail - producer.cached_head > producer.high_water {
-            producer.cached_head = producer.shared.head();
-            let depth = producer.tail - producer.cached_head;
-            producer.high_water = producer.high_water.max(depth);
-        }
         producer.shared.publish_tail(producer.tail);
         producer.wake();
     }

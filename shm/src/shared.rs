@@ -37,6 +37,7 @@ struct ProducerLine {
 struct ConsumerLine {
     head: AtomicU64,
     released: AtomicU64,
+    deepest: AtomicU64,
 }
 
 /// Read by both at every step and written a few times in the ring's life.
@@ -64,6 +65,7 @@ impl<T> Shared<T> {
             consumer: CachePadded::new(ConsumerLine {
                 head: AtomicU64::new(0),
                 released: AtomicU64::new(0),
+                deepest: AtomicU64::new(0),
             }),
             common: CachePadded::new(CommonLine {
                 slots: slots::allocate(capacity),
@@ -126,6 +128,16 @@ impl<T> Shared<T> {
     pub(crate) fn publish_released(&self, released: u64) {
         // Release pairs with the Acquire in `released`.
         self.consumer.released.store(released, Ordering::Release);
+    }
+
+    /// The highest depth that the consumer has seen.
+    pub(crate) fn deepest(&self) -> u64 {
+        // A figure for people; nothing else is published with it.
+        self.consumer.deepest.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn note_deepest(&self, depth: u64) {
+        self.consumer.deepest.store(depth, Ordering::Relaxed);
     }
 
     /// How the producer ended, or `OPEN`.
