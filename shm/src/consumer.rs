@@ -10,6 +10,14 @@ use crate::error::PopError;
 use crate::shared::{FINISHED, OPEN, Shared};
 use crate::sync::{Arc, UnsafeCell};
 
+/// Slots are given back together when this many have been popped, since each time costs the
+/// producer, if it looks for room, the line that the consumer writes.
+const LAG_MAX: u64 = 16;
+
+/// A ring of fewer slots than this for each of them gives them back sooner, so that no more
+/// than a small part of the ring is ever held back.
+const CAPACITY_PER_LAG: u64 = 64;
+
 /// Pops from a ring. There is one for each ring; it may move between threads
 /// but not be shared by them.
 ///
@@ -20,6 +28,10 @@ pub struct Consumer<T> {
     shared: Arc<Shared<T>>,
     /// The next position to read; what was published may lag behind it.
     head: u64,
+    /// The position that was published.
+    published: Cell<u64>,
+    /// How far `head` may run ahead of `published` while elements are known to be queued.
+    lag: u64,
     /// The last position of the producer that was looked at; the true one is
     /// the same or higher. The cell also keeps two threads from sharing this.
     cached_tail: Cell<u64>,
@@ -32,15 +44,25 @@ pub struct Consumer<T> {
 
 impl<T> Consumer<T> {
     pub(crate) fn new(shared: Arc<Shared<T>>, producer_bell: Bell, consumer_bell: Bell) -> Self {
+        let lag = (shared.capacity() / CAPACITY_PER_LAG).clamp(1, LAG_MAX);
         Consumer {
             shared,
             head: 0,
+            published: Cell::new(0),
+            lag,
             cached_tail: Cell::new(0),
             deepest: Cell::new(0),
             released: 0,
             producer_bell,
             consumer_bell,
         }
+    }
+
+    /// Sets how many slots may be held back before they are given to the producer together.
+    /// Default: a 64th of the capacity, at most 16. With 1 the producer sees the room of a pop
+    /// at once, which costs a shared line each time.
+    pub fn give_back_every(&mut self, slots: usize) {
+        self.lag = slots.max(1) as u64;
     }
 
     /// Pops the oldest element and wakes the producer if it sleeps.
@@ -70,13 +92,18 @@ impl<T> Consumer<T> {
             self.refill()?;
         }
         let value = self.take();
-        self.publish();
+        if self.head - self.published.get() >= self.lag {
+            self.publish();
+        }
         Ok(value)
     }
 
     /// Wakes the producer if it sleeps; otherwise costs one load.
     #[inline]
     pub fn wake(&self) {
+        if self.producer_bell.is_armed() {
+            self.publish();
+        }
         self.producer_bell.ring();
     }
 
@@ -213,6 +240,7 @@ impl<T> Consumer<T> {
     /// Gives all slots that were read back to the producer.
     #[inline]
     pub(crate) fn publish(&self) {
+        self.published.set(self.head);
         self.shared.publish_head(self.head);
     }
 
@@ -229,9 +257,14 @@ impl<T> Consumer<T> {
         depth > 0
     }
 
-    /// Finds out why nothing is known to be queued.
+    /// Finds out why nothing is known to be queued. What was popped is given back now: the
+    /// consumer may not come again for long.
     #[inline(never)]
     fn refill(&self) -> Result<(), PopError> {
+        if self.published.get() != self.head {
+            self.publish();
+            self.producer_bell.ring();
+        }
         if self.refresh() {
             return Ok(());
         }

@@ -72,7 +72,12 @@ impl<T> Producer<T> {
             return Err(PushError::Abandoned(value));
         }
         if self.tail == self.limit && !self.find_room() {
-            return Err(self.reject(value));
+            // In place, so that the value need not be in memory for a call that takes it.
+            return Err(if self.is_abandoned() {
+                PushError::Abandoned(value)
+            } else {
+                PushError::Full(value)
+            });
         }
         // SAFETY: this is the producer, `tail` is not published, and the depth
         // is below the capacity, so the consumer gave this slot back.
@@ -153,7 +158,9 @@ impl<T> Producer<T> {
         self.end = FINISHED;
     }
 
-    /// How many elements are queued. The consumer may be taking some meanwhile.
+    /// How many elements are queued. The consumer may be taking some meanwhile; and what it
+    /// took last counts until it gives the slots back, which is at the latest after every
+    /// 64th part of the capacity, when it finds the ring empty, or when this half sleeps.
     pub fn len(&self) -> usize {
         (self.tail - self.shared.head()) as usize
     }
@@ -238,15 +245,6 @@ impl<T> Producer<T> {
 
     fn note_depth(&self, depth: u64) {
         self.deepest.set(self.deepest.get().max(depth));
-    }
-
-    #[cold]
-    fn reject(&self, value: T) -> PushError<T> {
-        if self.is_abandoned() {
-            PushError::Abandoned(value)
-        } else {
-            PushError::Full(value)
-        }
     }
 }
 

@@ -39,6 +39,7 @@ fn elements_come_out_in_the_order_they_went_in() {
 fn a_rejected_element_comes_back_and_the_capacity_is_exact() {
     for capacity in [1, 2, 3, 5, 8, 1000] {
         let (mut producer, mut consumer) = pair(capacity);
+        consumer.give_back_every(1);
         assert_eq!(
             (producer.capacity(), consumer.capacity()),
             (capacity, capacity)
@@ -54,6 +55,22 @@ fn a_rejected_element_comes_back_and_the_capacity_is_exact() {
         assert_eq!(producer.try_push(77), Ok(()));
         assert_eq!(producer.try_push(78), Err(PushError::Full(78)));
     }
+}
+
+#[test]
+fn a_large_ring_gives_slots_back_in_small_portions_and_at_once_when_it_is_empty() {
+    let (mut producer, mut consumer) = pair(1024);
+    for element in 0..1024 {
+        producer.try_push(element).unwrap();
+    }
+    let mut popped = 0;
+    while producer.slots() == 0 {
+        assert_eq!(consumer.try_pop(), Ok(popped));
+        popped += 1;
+    }
+    assert!(popped <= 16, "{popped} slots were held back");
+    while consumer.try_pop().is_ok() {}
+    assert_eq!(producer.slots(), 1024);
 }
 
 #[test]

@@ -15,7 +15,7 @@ type Batch = Rows<i64>;
 type Event = GateEvent<Batch>;
 
 fn edge(capacity: usize) -> (Sender<Batch>, Receiver<Batch>) {
-    let options = EdgeOptions::named("e").capacity(capacity);
+    let options = EdgeOptions::named("e").capacity(64).capacity(capacity);
     local::open(options, Bell::thread(), Bell::thread())
 }
 

@@ -8,7 +8,7 @@ use ringway_shm::{Bell, Consumer, PopError, Producer, ring};
 use crate::batch::Payload;
 use crate::clock::Monotonic;
 use crate::element::{Barrier, StreamElement};
-use crate::limits::CONTROL_ELEMENTS_MAX;
+use crate::limits::{CONTROL_ELEMENTS_MAX, EDGE_CAPACITY_ELEMENTS};
 
 use super::metrics::BlockedTime;
 use super::{EdgeMetrics, EdgeOptions, Ending, Failure, Popped, RejectReason, Rejected};
@@ -28,7 +28,11 @@ pub fn open<B: Payload>(
         options.name
     );
     let slots = options.capacity_elements + CONTROL_ELEMENTS_MAX;
-    let (producer, consumer) = ring(slots, sender_bell, receiver_bell);
+    let (producer, mut consumer) = ring(slots, sender_bell, receiver_bell);
+    if options.capacity_elements < EDGE_CAPACITY_ELEMENTS {
+        // Whoever asks for a small edge wants its sender to see each pop.
+        consumer.give_back_every(1);
+    }
     let shared = Arc::new(Shared {
         options,
         ending: OnceLock::new(),
