@@ -15,12 +15,12 @@ type Batch = Rows<i64>;
 type Event = GateEvent<Batch>;
 
 fn edge(capacity: usize) -> (Sender<Batch>, Receiver<Batch>) {
-    let options = EdgeOptions::named("e").capacity(64).capacity(capacity);
+    let options = EdgeOptions::named("e").capacity(capacity);
     local::open(options, Bell::thread(), Bell::thread())
 }
 
 fn gate(inputs: usize) -> (Vec<Sender<Batch>>, InputGate<Batch>) {
-    let (senders, receivers) = (0..inputs).map(|_| edge(1024)).unzip();
+    let (senders, receivers) = (0..inputs).map(|_| edge(1023)).unzip();
     (senders, InputGate::new(receivers))
 }
 

@@ -53,37 +53,35 @@ impl Divisor {
     pub(super) fn test(self, values: &dyn Array, negated: bool) -> BooleanArray {
         let values = values.as_primitive::<Int64Type>();
         let numbers = values.values();
+        // The loop notes what is not divisible: that the compiler turns into a comparison and
+        // an addition with its carry.
+        let flip = if negated { 0 } else { u64::MAX };
         let bits = if self.shift == 0 {
             let (inverse, q) = (self.inverse, self.quotient_max / 2);
-            let divides =
-                move |n: i64| n.cast_unsigned().wrapping_mul(inverse).wrapping_add(q) <= 2 * q;
-            bitmap(numbers, move |n| divides(n) != negated)
+            let quotient = move |n: i64| n.cast_unsigned().wrapping_mul(inverse).wrapping_add(q);
+            bitmap(numbers, flip, move |n| quotient(n) > 2 * q)
         } else {
-            bitmap(numbers, move |n| self.divides(n) != negated)
+            bitmap(numbers, flip, move |n| !self.divides(n))
         };
         BooleanArray::new(bits, values.nulls().cloned())
     }
 }
 
-/// A bit for each number, 64 at a time.
-fn bitmap(numbers: &[i64], test: impl Fn(i64) -> bool) -> BooleanBuffer {
+/// A bit of `test` for each number, 64 at a time, each word then flipped by `flip`.
+fn bitmap(numbers: &[i64], flip: u64, test: impl Fn(i64) -> bool) -> BooleanBuffer {
     let (chunks, rest) = numbers.as_chunks::<64>();
     let mut words = Vec::with_capacity(chunks.len() + 1);
     // The number of turns is known here, so that the compiler unrolls the loop.
-    words.extend(chunks.iter().map(|chunk| word(chunk, &test)));
+    words.extend(chunks.iter().map(|chunk| word(chunk, &test) ^ flip));
     if !rest.is_empty() {
-        let bits = rest
-            .iter()
-            .rev()
-            .fold(0_u64, |bits, n| bits + bits + u64::from(test(*n)));
-        words.push(bits);
+        words.push(word(rest, &test) ^ flip);
     }
     BooleanBuffer::new(Buffer::from_vec(words), 0, numbers.len())
 }
 
-/// The bits of 64 numbers: the last of them first, so that each is one addition.
+/// The bits of at most 64 numbers: the last of them first, so that each is one addition.
 #[inline(always)]
-fn word(numbers: &[i64; 64], test: impl Fn(i64) -> bool) -> u64 {
+fn word(numbers: &[i64], test: impl Fn(i64) -> bool) -> u64 {
     let mut bits = 0_u64;
     for n in numbers.iter().rev() {
         bits = bits + bits + u64::from(test(*n));
