@@ -47,7 +47,7 @@ fn rings_are_measured_beside_rtrb_a_locked_queue_and_a_futex() {
     let mut expected = Vec::new();
     for load in ["u64", "64B", "record_batch"] {
         for mode in ["single", "chunk"] {
-            for baseline in ["rtrb", "mutex+condvar"] {
+            for baseline in ["rtrb", "mutex+condvar", "mutex+condvar on edge"] {
                 expected.push((format!("ring/{load}/{mode}"), baseline));
             }
         }

@@ -1,8 +1,10 @@
 //! A queue behind a lock, with two conditions to wait on: what is written first, and what a
 //! ring replaces.
 //!
-//! Of the usual forms it is the faster one: a side is notified only when it may be waiting.
-//! It has no way to put many elements in one go, so a chunk is as many single elements.
+//! It comes in two forms. [`Locked`] notifies the other side of every element, as bounded
+//! channels of stream engines do; [`LockedOnEdge`] only when the other side may be waiting,
+//! which takes more care and is faster. Neither has a way to put many elements in one go, so a
+//! chunk is as many single elements.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,7 +13,10 @@ use super::queue::{Input, Output, Queue};
 
 pub(crate) struct Locked;
 
-pub(crate) struct Half<T>(Arc<Shared<T>>);
+pub(crate) struct LockedOnEdge;
+
+/// One end; `ALWAYS` notifies the other of every element.
+pub(crate) struct Half<T, const ALWAYS: bool>(Arc<Shared<T>>);
 
 struct Shared<T> {
     queue: Mutex<VecDeque<T>>,
@@ -22,27 +27,42 @@ struct Shared<T> {
 
 impl<T: Send> Queue<T> for Locked {
     const NAME: &'static str = "mutex+condvar";
-    type Input = Half<T>;
-    type Output = Half<T>;
+    type Input = Half<T, true>;
+    type Output = Half<T, true>;
 
-    fn open(capacity: usize) -> (Half<T>, Half<T>) {
-        let shared = Arc::new(Shared {
-            queue: Mutex::new(VecDeque::with_capacity(capacity)),
-            capacity,
-            not_empty: Condvar::new(),
-            not_full: Condvar::new(),
-        });
+    fn open(capacity: usize) -> (Self::Input, Self::Output) {
+        let shared = Shared::new(capacity);
+        (Half(shared.clone()), Half(shared))
+    }
+}
+
+impl<T: Send> Queue<T> for LockedOnEdge {
+    const NAME: &'static str = "mutex+condvar on edge";
+    type Input = Half<T, false>;
+    type Output = Half<T, false>;
+
+    fn open(capacity: usize) -> (Self::Input, Self::Output) {
+        let shared = Shared::new(capacity);
         (Half(shared.clone()), Half(shared))
     }
 }
 
 impl<T> Shared<T> {
+    fn new(capacity: usize) -> Arc<Self> {
+        Arc::new(Self {
+            queue: Mutex::new(VecDeque::with_capacity(capacity)),
+            capacity,
+            not_empty: Condvar::new(),
+            not_full: Condvar::new(),
+        })
+    }
+
     fn lock(&self) -> MutexGuard<'_, VecDeque<T>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<T: Send> Input<T> for Half<T> {
+impl<T: Send, const ALWAYS: bool> Input<T> for Half<T, ALWAYS> {
     fn put(&mut self, value: T) -> Result<(), T> {
         let shared = &*self.0;
         let queue = shared.lock();
@@ -51,7 +71,7 @@ impl<T: Send> Input<T> for Half<T> {
             .wait_while(queue, |queue| queue.len() == shared.capacity);
         let mut queue = waited.unwrap_or_else(PoisonError::into_inner);
         queue.push_back(value);
-        if queue.len() == 1 {
+        if ALWAYS || queue.len() == 1 {
             shared.not_empty.notify_one();
         }
         Ok(())
@@ -66,7 +86,7 @@ impl<T: Send> Input<T> for Half<T> {
     }
 }
 
-impl<T: Send> Output<T> for Half<T> {
+impl<T: Send, const ALWAYS: bool> Output<T> for Half<T, ALWAYS> {
     fn take(&mut self) -> Option<T> {
         let shared = &*self.0;
         let waited = shared
@@ -74,7 +94,7 @@ impl<T: Send> Output<T> for Half<T> {
             .wait_while(shared.lock(), |queue| queue.is_empty());
         let mut queue = waited.unwrap_or_else(PoisonError::into_inner);
         let value = queue.pop_front();
-        if queue.len() + 1 == shared.capacity {
+        if ALWAYS || queue.len() + 1 == shared.capacity {
             shared.not_full.notify_one();
         }
         value

@@ -15,7 +15,7 @@ use crate::contest::{Contest, Harness, Measure};
 use crate::error::BenchError;
 
 use load::{Batches, Lines, Load, Words};
-use locked::Locked;
+use locked::{Locked, LockedOnEdge};
 use ours::Ours;
 use queue::{Mode, Queue};
 use rtrb_queue::Rtrb;
@@ -47,6 +47,7 @@ fn measure_load<L: Load>(harness: &mut Harness, load: &L) -> Result<(), BenchErr
     for mode in [Mode::Single, Mode::Chunk] {
         compare::<L, Rtrb>(harness, load, mode)?;
         compare::<L, Locked>(harness, load, mode)?;
+        compare::<L, LockedOnEdge>(harness, load, mode)?;
     }
     Ok(())
 }

@@ -105,7 +105,7 @@ fn take_chunks<T>(output: &mut impl Output<T>, taker: &mut impl Taker<T>, count:
 #[cfg(test)]
 mod tests {
     use super::super::load::{Batches, Lines, Words};
-    use super::super::{Locked, Ours, Rtrb};
+    use super::super::{Locked, LockedOnEdge, Ours, Rtrb};
     use super::*;
 
     fn moves<L: Load, Q: Queue<L::Element>>(load: &L) {
@@ -122,6 +122,7 @@ mod tests {
         moves::<_, Ours>(&Words);
         moves::<_, Rtrb>(&Words);
         moves::<_, Locked>(&Words);
+        moves::<_, LockedOnEdge>(&Words);
         moves::<_, Ours>(&Lines);
         moves::<_, Rtrb>(&Batches::new());
         moves::<_, Ours>(&Batches::new());
