@@ -5,6 +5,7 @@ use arrow::datatypes::SchemaRef;
 use arrow::json::ReaderBuilder;
 use arrow::json::reader::Decoder;
 
+use super::json_numbers::WholeNumbers;
 use super::lines::{Chunk, Line};
 use super::text_rows::TextRows;
 use super::times::TimeColumns;
@@ -14,6 +15,8 @@ use super::times::TimeColumns;
 pub(super) struct JsonRows {
     schema: SchemaRef,
     coerce: bool,
+    /// Where there are columns of whole numbers or timestamps.
+    numbers: Option<WholeNumbers>,
     times: Option<TimeColumns>,
     /// A decoder that is ready, and how many rows it has room for.
     decoder: Option<(usize, Decoder)>,
@@ -21,8 +24,9 @@ pub(super) struct JsonRows {
 
 impl JsonRows {
     /// Rows of `schema`. With `coerce` a text column also takes numbers and booleans.
-    pub(super) const fn new(schema: SchemaRef, coerce: bool) -> Self {
+    pub(super) fn new(schema: SchemaRef, coerce: bool) -> Self {
         Self {
+            numbers: WholeNumbers::new(&schema),
             schema,
             coerce,
             times: None,
@@ -63,9 +67,11 @@ impl TextRows for JsonRows {
             if line.is_cut {
                 return Err("the line is too long to be a row".to_owned());
             }
-            decoder
-                .decode(chunk.text(line))
-                .map_err(|error| error.to_string())?;
+            let text = chunk.text(line);
+            if let Some(numbers) = &self.numbers {
+                numbers.check(text)?;
+            }
+            decoder.decode(text).map_err(|error| error.to_string())?;
             if decoder.has_partial_record() {
                 return Err("the line ends within a JSON object".to_owned());
             }

@@ -27,6 +27,7 @@ mod error;
 mod event_time;
 mod file_input;
 mod generator;
+mod json_numbers;
 mod json_rows;
 mod json_schema;
 mod lines;

@@ -137,6 +137,17 @@ fn decimal(text: &str, unit_ns: i128) -> Option<i128> {
     })
 }
 
+/// Whether the time of `value` units since the Unix epoch has a date.
+pub(super) fn is_in_calendar(value: i64, unit: TimeUnit) -> bool {
+    let per_second = match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    };
+    DateTime::from_timestamp(value.div_euclid(per_second), 0).is_some()
+}
+
 /// An inferred schema in which the column of the event time is a time though it looked like
 /// text or a date; where the form of times `is_given`, whatever it looked like.
 pub(super) fn event_time_as_time(
@@ -234,10 +245,14 @@ impl TimeColumns {
         let time = |text: Option<&str>| -> Result<Option<i64>, String> {
             let Some(text) = text else { return Ok(None) };
             let units = self.parser.parse(text)?.div_euclid(unit_ns);
-            let units = i64::try_from(units);
+            let fits = |units: &i64| match data_type {
+                DataType::Timestamp(unit, _) => is_in_calendar(*units, *unit),
+                _ => true,
+            };
+            let units = i64::try_from(units).ok().filter(fits);
             units
                 .map(Some)
-                .map_err(|_| format!("`{text}` does not fit into {data_type}"))
+                .ok_or_else(|| format!("`{text}` does not fit into {data_type}"))
         };
         let times: Int64Array = texts.iter().map(time).collect::<Result<_, _>>()?;
         let times: ArrayRef = Arc::new(times);

@@ -69,6 +69,38 @@ fn bad_rows_that_are_skipped_are_counted() {
 }
 
 #[test]
+fn a_number_that_is_not_whole_is_a_bad_row_of_a_column_of_whole_numbers() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = format!(
+        "{}{{\"id\":3.7}}\n{{\"id\":1e3}}\n",
+        "{\"id\":1}\n".repeat(1000)
+    );
+    fs::write(dir.path().join("a.ndjson"), text).unwrap();
+    fs::write(
+        dir.path().join("at.ndjson"),
+        "{\"id\":1,\"at\":1700000000.9}\n{\"id\":2,\"at\":9e18}\n{\"id\":3,\"at\":5}\n",
+    )
+    .unwrap();
+    for (options, line, good) in [
+        (format!("path = 'a.ndjson'\n{SCHEMA}"), 1001, 1001),
+        ("path = 'a.ndjson'".to_owned(), 1001, 1001),
+        (
+            format!("path = 'at.ndjson'\n{SCHEMA}event_time = 'at'"),
+            1,
+            1,
+        ),
+    ] {
+        let error = error_of(&*source("ndjson", &options, dir.path()));
+        assert!(error.contains(&format!("ndjson:{line}: ")), "{error}");
+        assert!(error.contains("is no whole number"), "{error}");
+        let options = format!("{options}\non_error = 'skip'");
+        let connector = source("ndjson", &options, dir.path());
+        assert_eq!(rows(&run_all(&*connector, 1)), good);
+        assert!(connector.stats().read().skipped_rows > 0);
+    }
+}
+
+#[test]
 fn a_schema_is_inferred_in_the_same_order_every_time() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(
