@@ -75,6 +75,8 @@ pub(super) struct LineReader<R> {
     input: R,
     quoting: Option<Quoting>,
     number: u64,
+    /// Whether the rest of a line that was cut is still to be skipped.
+    is_skipping: bool,
 }
 
 impl<R: LineInput> LineReader<R> {
@@ -83,6 +85,7 @@ impl<R: LineInput> LineReader<R> {
             input,
             quoting: None,
             number: 0,
+            is_skipping: false,
         }
     }
 
@@ -92,6 +95,7 @@ impl<R: LineInput> LineReader<R> {
             input,
             quoting: Some(quoting),
             number: 0,
+            is_skipping: false,
         }
     }
 
@@ -103,34 +107,51 @@ impl<R: LineInput> LineReader<R> {
     /// Reads up to `lines_max` lines into `chunk`, which is emptied first. No lines: the end.
     /// Where more would have to be waited for, it ends with those that there are.
     pub(super) fn read(&mut self, chunk: &mut Chunk, lines_max: usize) -> io::Result<()> {
+        while self.read_some(chunk, lines_max)? && chunk.lines.is_empty() {}
+        Ok(())
+    }
+
+    /// As `read`, but also comes back without lines before the end, after so much text that has
+    /// none. False at the end.
+    pub(super) fn read_some(&mut self, chunk: &mut Chunk, lines_max: usize) -> io::Result<bool> {
         chunk.text.clear();
         chunk.lines.clear();
-        while chunk.lines.len() < lines_max && chunk.text.len() < CHUNK_BYTES {
+        if self.is_skipping && !self.skip_some()? {
+            return Ok(true);
+        }
+        let mut blank_bytes = 0;
+        while chunk.lines.len() < lines_max && chunk.text.len() + blank_bytes < CHUNK_BYTES {
             if !chunk.lines.is_empty() && !self.input.is_ready() {
                 break;
             }
             let start = chunk.text.len();
             let Some(mut is_cut) = self.append_line(&mut chunk.text)? else {
-                break;
+                return Ok(!chunk.lines.is_empty());
             };
             let number = self.number;
-            if chunk.text[start..].iter().all(u8::is_ascii_whitespace) {
+            let is_blank = chunk.text[start..].iter().all(u8::is_ascii_whitespace);
+            if is_blank && !is_cut {
+                blank_bytes += chunk.text.len() - start;
                 chunk.text.truncate(start);
                 continue;
             }
-            if let Some(quoting) = self.quoting {
-                is_cut |= self.append_quoted(quoting, &mut chunk.text, start)?;
+            if let (Some(quoting), false) = (self.quoting, is_cut) {
+                is_cut = self.append_quoted(quoting, &mut chunk.text, start)?;
             }
             chunk.lines.push(Line {
                 number,
                 is_cut,
                 range: start..chunk.text.len(),
             });
+            if self.is_skipping {
+                break;
+            }
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// Appends one line to `text` and tells whether it was cut; none at the end.
+    /// Appends one line to `text` and tells whether it was cut; none at the end. The rest of a
+    /// line that was cut is still to be skipped.
     fn append_line(&mut self, text: &mut Vec<u8>) -> io::Result<Option<bool>> {
         let start = text.len();
         let mut limited = (&mut self.input).take(LINE_BYTES_MAX as u64);
@@ -143,7 +164,29 @@ impl<R: LineInput> LineReader<R> {
             text.drain(start..start + BYTE_ORDER_MARK.len());
         }
         let is_whole = text.last() == Some(&b'\n') || read < LINE_BYTES_MAX;
-        Ok(Some(!is_whole && self.input.skip_until(b'\n')? > 0))
+        self.is_skipping = !is_whole && !self.input.fill_buf()?.is_empty();
+        Ok(Some(self.is_skipping))
+    }
+
+    /// Skips some of the rest of a line that was cut, and tells whether that was all of it.
+    fn skip_some(&mut self) -> io::Result<bool> {
+        let mut skipped = 0;
+        while skipped < CHUNK_BYTES {
+            let buffer = match self.input.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                buffer => buffer?,
+            };
+            let end = buffer.iter().position(|byte| *byte == b'\n');
+            let length = end.map_or(buffer.len(), |end| end + 1);
+            let is_over = end.is_some() || buffer.is_empty();
+            self.input.consume(length);
+            skipped += length;
+            if is_over {
+                self.is_skipping = false;
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Appends the lines that belong to the one at `start`, whose quotes are open.
@@ -204,6 +247,7 @@ mod tests {
     use super::*;
 
     impl LineInput for &[u8] {}
+    impl LineInput for io::BufReader<&[u8]> {}
 
     fn lines_of(text: &[u8], lines_max: usize) -> Vec<(u64, String)> {
         let mut reader = LineReader::new(text);
@@ -275,5 +319,19 @@ mod tests {
         reader.read(&mut chunk, 1).unwrap();
         let next = &chunk.lines()[0];
         assert_eq!((next.number, chunk.text(next)), (2, &b"next\n"[..]));
+    }
+
+    #[test]
+    fn text_without_lines_is_read_in_steps() {
+        let mut text = b"\n".repeat(2 * CHUNK_BYTES);
+        text.extend(vec![b'x'; LINE_BYTES_MAX + 2 * CHUNK_BYTES]);
+        text.extend_from_slice(b"\nlast");
+        let mut reader = LineReader::new(io::BufReader::new(&text[..]));
+        let mut chunk = Chunk::default();
+        let mut steps = Vec::new();
+        while reader.read_some(&mut chunk, 10).unwrap() {
+            steps.push(chunk.lines().len());
+        }
+        assert_eq!(steps, [0, 0, 1, 0, 0, 1]);
     }
 }

@@ -6,8 +6,8 @@
 //!
 //! Nothing here blocks a worker. Files and pipes are read and written by side threads
 //! ([`SplitSource`], [`WriterSink`]), which are not pinned, and which hand batches over through
-//! rings that are bounded in batches and in bytes. Dropping a source or sink stops its thread
-//! and waits for it.
+//! rings that are bounded in batches and in bytes. Dropping a source stops its thread, which
+//! ends soon after; dropping a sink also waits for it, so that no file is left half written.
 //!
 //! Every batch has the event time in column 0 ([`EventTimeLayout`]).
 

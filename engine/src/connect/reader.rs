@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
@@ -46,7 +45,8 @@ pub trait SplitFormat: Send + Sync + 'static {
 /// Reads one split, on the side thread. It may block.
 pub trait SplitReader {
     /// The next batch, of the source's schema and at most [`crate::limits::BATCH_ROWS`] rows;
-    /// none at the end of the split.
+    /// none at the end of the split. One without rows is not handed on: where there is much to
+    /// read between two rows, it lets the thread see whether anyone still wants them.
     ///
     /// # Errors
     /// When the split cannot be read or understood; the error names the file and, where there
@@ -211,12 +211,12 @@ enum Read {
     Failed(ConnectError),
 }
 
-/// The worker's end of a side thread that reads. Dropping it stops and joins the thread.
+/// The worker's end of a side thread that reads. Dropping it stops the thread and does not
+/// wait for it: it ends as soon as it looks up from what it reads, and leaves nothing behind.
 struct Reader {
     receiver: SideReceiver<Read>,
     /// Held for as long as what is read is wanted.
-    wanted: Option<Arc<()>>,
-    thread: Option<JoinHandle<()>>,
+    _wanted: Arc<()>,
 }
 
 impl Reader {
@@ -239,7 +239,7 @@ impl Reader {
             wanted: Arc::downgrade(&wanted),
             reading: PathBuf::new(),
         };
-        let thread = side_thread::spawn(
+        side_thread::spawn(
             "ringway-read",
             state,
             ReaderThread::run,
@@ -247,20 +247,8 @@ impl Reader {
         )?;
         Ok(Self {
             receiver,
-            wanted: Some(wanted),
-            thread: Some(thread),
+            _wanted: wanted,
         })
-    }
-}
-
-impl Drop for Reader {
-    fn drop(&mut self) {
-        self.wanted = None;
-        self.receiver.close();
-        if let Some(thread) = self.thread.take() {
-            // A panic was caught inside, and told.
-            let _ = thread.join();
-        }
     }
 }
 
@@ -343,12 +331,14 @@ impl ReadOutput<'_> {
             }
             let batch = reader.next()?;
             let mut counters = reader.take_counters();
-            if let Some(batch) = &batch {
-                counters.rows = batch.num_rows() as u64;
-                counters.batches = 1;
-            }
+            let rows = batch.as_ref().map_or(0, RecordBatch::num_rows);
+            counters.rows = rows as u64;
+            counters.batches = u64::from(rows > 0);
             self.stats.add(&counters);
             let Some(batch) = batch else { return Ok(()) };
+            if rows == 0 {
+                continue;
+            }
             let (latest, bytes) = (latest_event_time(&batch), batch.bytes());
             let read = Read::Batch {
                 split,

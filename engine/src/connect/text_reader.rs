@@ -84,32 +84,33 @@ impl TextReader {
 
 impl SplitReader for TextReader {
     fn next(&mut self) -> Result<Option<RecordBatch>, ConnectError> {
-        loop {
-            self.lines
-                .read(&mut self.chunk, BATCH_ROWS)
-                .map_err(|error| ConnectError::file(&self.path, error))?;
-            let Some(first) = self.chunk.lines().first().map(|line| line.number) else {
-                return Ok(None);
-            };
-            let on_bad = |line: BadLine| match (self.on_error, &self.bad_rows) {
-                (OnError::Fail, _) => Err(bad_row(&self.path, line)),
-                (OnError::Skip, bad_rows) => {
-                    self.skipped_rows += 1;
-                    let Some(bad_rows) = bad_rows else {
-                        return Ok(());
-                    };
-                    let text = self.chunk.text_of(line.number);
-                    bad_rows.add(&self.path, &line, text)
-                }
-            };
-            if let Some(batch) = decode(&mut *self.rows, &self.chunk, on_bad)? {
-                let applied = self.layout.apply(&batch);
-                return applied.map(Some).map_err(|reason| {
-                    let number = first;
-                    bad_row(&self.path, BadLine { number, reason })
-                });
+        let more = self
+            .lines
+            .read_some(&mut self.chunk, BATCH_ROWS)
+            .map_err(|error| ConnectError::file(&self.path, error))?;
+        let without_rows = || RecordBatch::new_empty(self.layout.schema().clone());
+        let Some(first) = self.chunk.lines().first().map(|line| line.number) else {
+            return Ok(more.then(without_rows));
+        };
+        let on_bad = |line: BadLine| match (self.on_error, &self.bad_rows) {
+            (OnError::Fail, _) => Err(bad_row(&self.path, line)),
+            (OnError::Skip, bad_rows) => {
+                self.skipped_rows += 1;
+                let Some(bad_rows) = bad_rows else {
+                    return Ok(());
+                };
+                let text = self.chunk.text_of(line.number);
+                bad_rows.add(&self.path, &line, text)
             }
-        }
+        };
+        let Some(batch) = decode(&mut *self.rows, &self.chunk, on_bad)? else {
+            return Ok(Some(without_rows()));
+        };
+        let applied = self.layout.apply(&batch);
+        applied.map(Some).map_err(|reason| {
+            let number = first;
+            bad_row(&self.path, BadLine { number, reason })
+        })
     }
 
     fn take_counters(&mut self) -> Counters {

@@ -113,6 +113,55 @@ fn a_reader_is_only_a_little_ahead_and_stops_when_its_source_is_dropped() {
 }
 
 #[test]
+fn dropping_a_source_waits_neither_for_its_reader_nor_leaves_it_reading() {
+    let dir = tempfile::tempdir().unwrap();
+    let door = Arc::new(Mutex::new(()));
+    let closed = door.lock().unwrap();
+    let reads = Arc::new(());
+    let (source, stats) = scripted(&some_file(&dir), {
+        let (door, reads) = (door.clone(), reads.clone());
+        move || {
+            let _held = &reads;
+            drop(door.lock());
+            // As a reader that leaves out every row.
+            Ok(Some(batch(0)))
+        }
+    });
+    let stepped = Stepped::of(Box::new(source), &subtask(0, 1));
+    let clock = Clock::start();
+    drop(stepped);
+    let waited = clock.now().0;
+    assert!(waited < Duration::from_millis(100), "{waited:?}");
+    drop(closed);
+    wait_until(|| Arc::strong_count(&reads) == 1);
+    assert_eq!(stats.read().batches, 0);
+}
+
+#[test]
+fn a_source_that_skips_all_there_is_can_be_dropped_at_any_time() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("bad"), "x\n".repeat(2_000_000)).unwrap();
+    fs::write(dir.path().join("blank"), "\n".repeat(40_000_000)).unwrap();
+    for name in ["bad", "blank"] {
+        let options = format!(
+            "path = '{name}'\non_error = 'skip'\nschema = [{{ name = 'id', type = 'int64' }}]"
+        );
+        let connector = super::source("ndjson", &options, dir.path());
+        let stepped = Stepped::open(&*connector, 0, 1);
+        wait_until(|| connector.stats().read().bytes > 0);
+        let clock = Clock::start();
+        drop(stepped);
+        let waited = clock.now().0;
+        assert!(waited < Duration::from_millis(100), "{waited:?}");
+        let all = fs::metadata(dir.path().join(name)).unwrap().len();
+        assert!(
+            connector.stats().read().bytes < all,
+            "it was not read to its end"
+        );
+    }
+}
+
+#[test]
 fn a_reader_ahead_is_bounded_in_bytes_too() {
     let dir = tempfile::tempdir().unwrap();
     // One row of 24 MiB.
