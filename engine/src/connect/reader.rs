@@ -319,6 +319,32 @@ impl ReadOutput<'_> {
         self.wanted.clone()
     }
 
+    /// Reads `split` of `listed`, which is the split of number `index`.
+    pub(super) fn read_split(
+        &mut self,
+        index: usize,
+        format: &dyn SplitFormat,
+        split: &Split,
+        listed: &ListedFile,
+    ) -> Result<(), Stop> {
+        self.reading(&listed.path);
+        let file = listed.open()?;
+        let again = file
+            .try_clone()
+            .map_err(|error| ConnectError::file(&listed.path, error))?;
+        let read = match format.open(split, listed, file) {
+            Ok(mut reader) => self.read_all(index, &mut *reader),
+            Err(error) => Err(error.into()),
+        };
+        if let Err(Stop::Gone) = read {
+            return read;
+        }
+        // A file that was written while it was read may have been read half old, half new, and
+        // what is wrong with that is not its fault.
+        listed.check(&again)?;
+        read
+    }
+
     /// Reads `reader`, which is split `split`, to its end.
     pub(super) fn read_all(
         &mut self,
@@ -359,15 +385,9 @@ impl ReadJob for SplitInput {
     fn run(&mut self, out: &mut ReadOutput<'_>) -> Result<(), Stop> {
         for (index, split) in self.splits.iter().enumerate() {
             let listed = &self.files[split.file];
-            out.reading(&listed.path);
-            let file = listed.open()?;
-            let again = file
-                .try_clone()
-                .map_err(|error| ConnectError::file(&listed.path, error))?;
-            let mut reader = self.format.open(split, listed, file)?;
-            out.read_all(index, &mut *reader)?;
-            // A file that was written while it was read may have been read half old, half new.
-            listed.check(&again)?;
+            out.read_split(index, &*self.format, split, listed)?;
+            // What was read to its end may still be gone, or not what others read under its name.
+            listed.check_place()?;
         }
         Ok(())
     }

@@ -84,8 +84,33 @@ impl ListedFile {
     pub fn check(&self, file: &File) -> Result<(), ConnectError> {
         let now = file
             .metadata()
-            .map(|metadata| Identity::of(&metadata))
             .map_err(|error| ConnectError::file(&self.path, error))?;
+        self.compare(&now)
+    }
+
+    /// Makes sure that there is still the file that was noted.
+    ///
+    /// # Errors
+    /// [`ConnectError::File`] when it is gone, or another one is in its place.
+    pub fn check_place(&self) -> Result<(), ConnectError> {
+        let now = std::fs::metadata(&self.path).map_err(|error| {
+            let reason = format_args!(
+                "the file was removed while it was read ({error}): start the job again, and \
+                 leave its input alone while it runs"
+            );
+            ConnectError::file(&self.path, reason)
+        })?;
+        self.compare(&now)
+    }
+
+    /// Whether `metadata` is of the same file, whatever its name and whatever it holds now.
+    pub(super) fn is_same_file(&self, metadata: &Metadata) -> bool {
+        let other = Identity::of(metadata);
+        (self.identity.device, self.identity.inode) == (other.device, other.inode)
+    }
+
+    fn compare(&self, now: &Metadata) -> Result<(), ConnectError> {
+        let now = Identity::of(now);
         if now == self.identity {
             return Ok(());
         }

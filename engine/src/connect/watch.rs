@@ -91,14 +91,8 @@ impl ReadJob for WatchJob {
         let mut seen = Seen::new();
         loop {
             for listed in self.look(&mut seen)? {
-                out.reading(&listed.path);
-                let file = listed.open()?;
-                let again = file
-                    .try_clone()
-                    .map_err(|error| ConnectError::file(&listed.path, error))?;
-                let mut reader = self.format.open(&Split::whole(0), &listed, file)?;
-                out.read_all(0, &mut *reader)?;
-                listed.check(&again)?;
+                // It may be removed as soon as its rows are seen.
+                out.read_split(0, &*self.format, &Split::whole(0), &listed)?;
             }
             out.rest(self.interval)?;
         }

@@ -266,6 +266,52 @@ fn a_file_that_is_written_while_it_is_read_is_an_error() {
 }
 
 #[test]
+fn a_file_that_is_removed_or_replaced_while_it_is_read_is_an_error() {
+    type Change = fn(&Path);
+    let changes: [(Change, &str); 2] = [
+        (|path| fs::remove_file(path).unwrap(), "was removed"),
+        (
+            |path| {
+                fs::write(path.with_extension("new"), "y").unwrap();
+                fs::rename(path.with_extension("new"), path).unwrap();
+            },
+            "has changed",
+        ),
+    ];
+    for (change, expected) in changes {
+        let dir = tempfile::tempdir().unwrap();
+        let path = some_file(&dir);
+        let (source, _) = scripted(&path, {
+            let path = path.clone();
+            move || {
+                change(&path);
+                Ok(None)
+            }
+        });
+        let stepped = Stepped::of(Box::new(source), &subtask(0, 1));
+        let error = stepped.run().unwrap_err().to_string();
+        assert!(error.contains("input: the file "), "{error}");
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn a_file_that_is_cut_while_it_is_read_has_changed_whatever_else_is_wrong_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = some_file(&dir);
+    let (source, _) = scripted(&path, {
+        let path = path.clone();
+        move || {
+            fs::write(&path, "").unwrap();
+            Err(ConnectError::file(&path, "the row ends within quotes"))
+        }
+    });
+    let stepped = Stepped::of(Box::new(source), &subtask(0, 1));
+    let error = stepped.run().unwrap_err().to_string();
+    assert!(error.contains("has changed"), "{error}");
+}
+
+#[test]
 fn what_is_not_a_regular_file_is_refused_without_waiting() {
     let dir = tempfile::tempdir().unwrap();
     let pipe = dir.path().join("pipe");
