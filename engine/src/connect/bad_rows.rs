@@ -1,6 +1,6 @@
 //! A file of the rows that were left out, so that they can be mended and read again.
 
-use std::fs::File;
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,22 +9,26 @@ use serde_json::json;
 
 use super::pending_file::require_folder;
 use super::text_rows::BadLine;
-use super::{ConnectError, OnError};
+use super::{ConnectError, ListedFile, OnError};
 
 /// Where the subtasks of a source write the rows that they leave out.
 #[derive(Clone, Debug)]
 pub(super) struct BadRows {
     path: Arc<Path>,
+    /// What the source reads, which must not be overwritten.
+    inputs: Arc<[ListedFile]>,
     /// Open once a subtask reads.
     file: Arc<Mutex<Option<File>>>,
 }
 
 impl BadRows {
-    /// The file that the option `bad_rows` names, from `base` on. Nothing is written yet.
+    /// The file that the option `bad_rows` names, from `base` on, for a source that reads
+    /// `inputs`. Nothing is written yet.
     pub(super) fn new(
         path: Option<&Path>,
         base: &Path,
         on_error: OnError,
+        inputs: &[ListedFile],
     ) -> Result<Option<Self>, ConnectError> {
         let Some(path) = path else { return Ok(None) };
         if on_error != OnError::Skip {
@@ -33,10 +37,23 @@ impl BadRows {
         }
         let path: PathBuf = base.join(path);
         require_folder(&path)?;
-        Ok(Some(Self {
+        let bad_rows = Self {
             path: path.into(),
+            inputs: inputs.into(),
             file: Arc::default(),
-        }))
+        };
+        if let Ok(metadata) = std::fs::metadata(&bad_rows.path) {
+            bad_rows.require_no_input(&metadata, &bad_rows.inputs)?;
+        }
+        Ok(Some(bad_rows))
+    }
+
+    /// Makes sure that it is not `input`, under whatever name, before that is read.
+    pub(super) fn require_other_than(&self, input: &ListedFile) -> Result<(), ConnectError> {
+        match std::fs::metadata(&self.path) {
+            Ok(metadata) => self.require_no_input(&metadata, std::slice::from_ref(input)),
+            Err(_) => Ok(()),
+        }
     }
 
     /// Makes the file, empty, if this job has not done so; one from before is replaced.
@@ -62,12 +79,44 @@ impl BadRows {
         write: impl FnOnce(&mut File) -> std::io::Result<()>,
     ) -> Result<(), ConnectError> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let opened = match &mut *file {
-            Some(file) => Ok(file),
-            none => File::create(&self.path).map(|file| none.insert(file)),
+        let file = match &mut *file {
+            Some(file) => file,
+            none => none.insert(self.create()?),
         };
-        opened.and_then(write).map_err(|error| {
-            ConnectError::file(&self.path, format_args!("cannot be written: {error}"))
-        })
+        write(file).map_err(|error| self.cannot(&error))
+    }
+
+    /// Opens the file, and only empties it when it is certain that it is no input: since the
+    /// job was planned, a link may have come in its place.
+    fn create(&self) -> Result<File, ConnectError> {
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&self.path)
+            .map_err(|error| self.cannot(&error))?;
+        let metadata = file.metadata().map_err(|error| self.cannot(&error))?;
+        self.require_no_input(&metadata, &self.inputs)?;
+        if metadata.is_file() {
+            file.set_len(0).map_err(|error| self.cannot(&error))?;
+        }
+        Ok(file)
+    }
+
+    fn require_no_input(
+        &self,
+        metadata: &Metadata,
+        inputs: &[ListedFile],
+    ) -> Result<(), ConnectError> {
+        let Some(input) = inputs.iter().find(|input| input.is_same_file(metadata)) else {
+            return Ok(());
+        };
+        let (path, input) = (self.path.display(), input.path.display());
+        let reason = format!("{path} is {input}, which this source reads: give another file");
+        Err(ConnectError::option("bad_rows", reason))
+    }
+
+    fn cannot(&self, error: &std::io::Error) -> ConnectError {
+        ConnectError::file(&self.path, format_args!("cannot be written: {error}"))
     }
 }

@@ -109,6 +109,8 @@ impl NdjsonSource {
         };
         let layout = EventTimeLayout::new(&schema, options.event_time.as_deref())?;
         let schema = Arc::new(schema);
+        let (bad_rows, on_error) = (options.bad_rows.as_deref(), options.on_error);
+        let bad_rows = BadRows::new(bad_rows, base, on_error, files.files())?;
         Ok(Self {
             format: Arc::new(NdjsonFormat {
                 times: has_form.then(|| TimeColumns::new(schema.clone(), parser)),
@@ -116,7 +118,7 @@ impl NdjsonSource {
                 is_inferred: options.schema.is_none(),
                 layout,
                 on_error: options.on_error,
-                bad_rows: BadRows::new(options.bad_rows.as_deref(), base, options.on_error)?,
+                bad_rows,
                 compression: options.compression,
             }),
             files,
@@ -214,6 +216,9 @@ impl SplitFormat for NdjsonFormat {
         listed: &ListedFile,
         file: File,
     ) -> Result<Box<dyn SplitReader>, ConnectError> {
+        if let Some(bad_rows) = &self.bad_rows {
+            bad_rows.require_other_than(listed)?;
+        }
         let input = TextInput::of_file(&listed.path, file, self.compression)
             .map_err(|error| ConnectError::file(&listed.path, error))?;
         self.reader(input, &listed.path)

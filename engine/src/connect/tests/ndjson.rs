@@ -179,3 +179,34 @@ fn options_that_cannot_be_are_refused_by_name() {
         "{error}"
     );
 }
+
+#[test]
+fn bad_rows_never_overwrite_what_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "{\"id\":1}\nnonsense\n";
+    for name in ["a.ndjson", "b.ndjson"] {
+        fs::write(dir.path().join(name), text).unwrap();
+    }
+    std::os::unix::fs::symlink("b.ndjson", dir.path().join("link")).unwrap();
+    fs::create_dir(dir.path().join("sub")).unwrap();
+    let options = |bad_rows: &str| {
+        format!("path = '*.ndjson'\n{SCHEMA}on_error = 'skip'\nbad_rows = '{bad_rows}'")
+    };
+    for bad_rows in ["b.ndjson", "link", "sub/../a.ndjson"] {
+        for connector in ["ndjson", "csv"] {
+            let refused = try_source(connector, &options(bad_rows), dir.path());
+            let error = refused.err().unwrap().to_string();
+            assert!(error.contains("`bad_rows`: "), "{error}");
+            assert!(error.contains("which this source reads"), "{error}");
+        }
+    }
+    // A link that comes after planning is not followed into an input either.
+    let connector = source("ndjson", &options("late"), dir.path());
+    std::os::unix::fs::symlink("b.ndjson", dir.path().join("late")).unwrap();
+    let error = error_of(&*connector);
+    assert!(error.contains("which this source reads"), "{error}");
+    assert_eq!(
+        fs::read_to_string(dir.path().join("b.ndjson")).unwrap(),
+        text
+    );
+}
