@@ -30,6 +30,7 @@ mod generator;
 mod json_numbers;
 mod json_rows;
 mod json_schema;
+mod json_times;
 mod lines;
 mod live;
 mod live_input;

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use crate::operator::{Sink, Subtask};
 
+use super::json_times::require_times;
 use super::pending_file::require_folder;
 use super::text_output::TextOutput;
 use super::writer::{AHEAD_BYTES_MAX, BatchWriter, WriterSink};
@@ -108,9 +109,10 @@ impl JsonLines {
         }
     }
 
-    /// The rows of `batch`, one a line.
+    /// The rows of `batch`, one a line; a sentence where a value cannot be written.
     pub(super) fn encode(&mut self, batch: &RecordBatch) -> Result<&[u8], String> {
         self.text.clear();
+        require_times(batch)?;
         let mut writer = WriterBuilder::new()
             .with_explicit_nulls(self.explicit_nulls)
             .build::<_, LineDelimited>(&mut self.text);

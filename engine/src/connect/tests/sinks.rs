@@ -3,7 +3,9 @@
 use std::fs;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Decimal128Array, Float64Array, Int64Array};
+use arrow::array::{
+    ArrayRef, Decimal128Array, Float64Array, Int64Array, TimestampMillisecondArray,
+};
 
 use super::super::{Collected, NexmarkKind, SinkConnector, nexmark_batches};
 use super::*;
@@ -192,4 +194,22 @@ fn a_collecting_sink_keeps_order_and_refuses_more_than_its_bound() {
     ];
     assert_eq!(collected.take(), expected);
     assert!(collected.take().is_empty());
+}
+
+#[test]
+fn a_time_without_a_date_fails_a_text_sink_and_leaves_no_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let at: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![0, i64::MAX]));
+    let time: ArrayRef = Arc::new(Int64Array::from(vec![0, 0]));
+    let batch = RecordBatch::try_from_iter([("event_time", time), ("at", at)]).unwrap();
+    for connector in ["ndjson", "csv"] {
+        let to = sink(connector, "path = 'out'", dir.path());
+        let written = write_all(&mut *build(&*to, &batch), [batch.clone()]);
+        let error = written.unwrap_err().to_string();
+        assert!(error.contains("9223372036854775807"), "{error}");
+        if connector == "ndjson" {
+            assert!(error.contains("out: the column `at` has"), "{error}");
+        }
+    }
+    assert_eq!(names_in(dir.path()), Vec::<String>::new());
 }
