@@ -134,9 +134,10 @@ pub enum PlanError {
     },
     /// The edges hold more memory than the job may use.
     #[error(
-        "the edges may hold {need_bytes} bytes, and `memory_max` is {have_bytes}: the {edges} \
-         edges {from} -> {to} need most; lower the parallelism, or set `edge_bytes_max` under \
-         `job` to less ({bytes_max} now), or `memory_max` to more if the machine has it"
+        "the edges may hold {} MiB, and `memory_max` is {} MiB: the {edges} edges {from} -> {to} \
+         need most; lower the parallelism, or set `edge_bytes_max` under `job` to less ({} KiB \
+         now), or `memory_max` to more if the machine has it",
+        need_bytes.div_ceil(1 << 20), have_bytes >> 20, bytes_max >> 10
     )]
     Memory {
         /// What all edges need.

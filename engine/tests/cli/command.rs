@@ -211,6 +211,7 @@ fn what_cannot_be_run_is_refused_with_file_line_and_key() {
     for args in [
         &["run"][..],
         &["run", "job.toml", "--parallelism", "129"],
+        &["run", "job.toml", "--cores", "0"],
         &["run", "job.toml", "--idle", "sleep"],
         &["run", "nowhere.toml"],
         &["walk", "job.toml"],
@@ -267,6 +268,22 @@ fn what_fails_in_a_list_is_shown_as_the_job_file_has_it() {
     assert!(text.contains(told), "{text}");
     assert_eq!(text.matches("division by zero").count(), 1, "{text}");
     assert!(!text.contains("uid"), "{text}");
+}
+
+#[test]
+fn side_outputs_go_by_their_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = ENDLESS.replace("\"filter\"", "\"split\"");
+    let job = job.replace(
+        "input = \"even\"",
+        "input = [\"even.others\"]\nparallelism = 2",
+    );
+    let path = job_file(folder.path(), &job.replace("rate = 100000", "rows = 100"));
+    let plan = json(&run(&["check", path.to_str().unwrap(), "--json"]));
+    assert_eq!(plan["links"][0]["from"], "even.others", "{plan}");
+    let summary = json(&run(&["run", path.to_str().unwrap(), "--json"]));
+    let edge = &summary["edges"][0]["name"];
+    assert_eq!(edge, "even.others[0] -> nowhere[0]", "{summary}");
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub(crate) struct JobArgs {
 
     /// The cores to run on, a worker on each: `auto` for all that are allowed, a number of
     /// them, or CPUs such as `0,2-3` (a single one as `3-3`) [default: auto].
-    #[arg(long, env = "RINGWAY_CORES", visible_alias = "cpus")]
+    #[arg(long, env = "RINGWAY_CORES", visible_alias = "cpus", value_parser = cores)]
     pub(crate) cores: Option<Cores>,
 
     /// What a worker does when there is nothing to do: `spin`, `park`, or `adaptive`, which
@@ -98,6 +98,13 @@ fn beside_workers(plan: &Plan, job: &LoadedJob) -> u64 {
         u64::from(subtasks) * connected.memory_bytes as u64
     });
     bytes.sum()
+}
+
+fn cores(text: &str) -> Result<Cores, String> {
+    match text.parse()? {
+        Cores::Count(0) => Err("a job runs on at least 1 core".to_owned()),
+        cores => Ok(cores),
+    }
 }
 
 fn parallelism(text: &str) -> Result<Parallelism, String> {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::EXIT_INVALID;
 use crate::args::{JobArgs, Planned, plan};
 use crate::output::{print, say};
-use crate::units::bytes;
+use crate::units::{bytes, counted};
 
 #[derive(Args)]
 #[command(after_help = "\
@@ -78,7 +78,7 @@ struct ChainView<'a> {
 
 #[derive(Serialize)]
 struct LinkView<'a> {
-    from: &'a str,
+    from: String,
     to: &'a str,
     exchange: String,
     transport: String,
@@ -134,7 +134,7 @@ fn chains(plan: &Plan) -> Vec<ChainView<'_>> {
 
 fn links(plan: &Plan) -> Vec<LinkView<'_>> {
     let links = plan.links.iter().map(|link| LinkView {
-        from: &plan.graph()[link.node].name,
+        from: plan.graph().output_name(link.node, link.port),
         to: &plan.chains[link.to].names[0],
         exchange: link.exchange.to_string(),
         transport: link.transport.to_string(),
@@ -200,12 +200,5 @@ impl fmt::Display for PlanView<'_> {
             writeln!(f, "\nwarning: {warning}")?;
         }
         Ok(())
-    }
-}
-
-fn counted(number: usize, what: &str) -> String {
-    match number {
-        1 => format!("1 {what}"),
-        several => format!("{several} {what}s"),
     }
 }

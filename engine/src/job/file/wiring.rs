@@ -145,12 +145,12 @@ impl<'a> Wiring<'a> {
         Ok(columns)
     }
 
-    /// Adds an operator that takes `input`; `make` makes it for a subtask.
+    /// Adds an operator that takes `input` and has side outputs of these names; `make` makes it for a subtask.
     pub(super) fn operator<F>(
         &mut self,
         consumer: &Consumer<'_>,
         input: &Stream,
-        sides: usize,
+        sides: &[&str],
         make: F,
     ) -> NodeId
     where
@@ -159,9 +159,10 @@ impl<'a> Wiring<'a> {
             + Sync
             + 'static,
     {
-        let sides = vec![PayloadType::of::<RecordBatch>(); sides];
-        let factory = OperatorNode::new(sides, make);
+        let payloads = vec![PayloadType::of::<RecordBatch>(); sides.len()];
+        let factory = OperatorNode::new(payloads, make);
         let node = self.graph.add(consumer.declared.name, factory);
+        self.graph[node].side_names = sides.iter().map(|&side| side.to_owned()).collect();
         self.set_up(node, &consumer.common);
         self.connect(node, input, &consumer.common);
         node

@@ -47,7 +47,7 @@ pub(super) fn add(wiring: &mut Wiring<'_>, consumer: &Consumer<'_>) -> Result<()
     let is_keyed = !key.is_empty();
     let input = arguments.computed(wiring, consumer, input, is_keyed);
     let input_schema = input.schema.clone();
-    let node = wiring.operator(consumer, &input, 0, move |_| {
+    let node = wiring.operator(consumer, &input, &[], move |_| {
         Ok(Box::new(Aggregate::new(
             input_schema.clone(),
             &key,

@@ -181,7 +181,7 @@ pub(super) fn project(
     name: &str,
 ) -> Stream {
     let schema = projection.schema().clone();
-    let node = wiring.operator(consumer, &input, 0, move |_| {
+    let node = wiring.operator(consumer, &input, &[], move |_| {
         let projection = projection.clone();
         // Positions are those in a text that is made of the one in the job file: the message
         // quotes the expression.

@@ -27,7 +27,7 @@ pub(super) fn add(wiring: &mut Wiring<'_>, consumer: &Consumer<'_>) -> Result<()
     let selection = Selection::new(wiring, consumer, &keys.select, &input.schema)?;
     let schema = selection.schema.clone();
     let makes_event_time = selection.items[0].projection.columns()[0].is_column() != Some(0);
-    let node = wiring.operator(consumer, &input, 0, move |_| {
+    let node = wiring.operator(consumer, &input, &[], move |_| {
         let selection = selection.clone();
         let project = Box::new(move |batch: &_| selection.evaluate(batch));
         Ok(Box::new(Project::new(project)))

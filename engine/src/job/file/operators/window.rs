@@ -64,7 +64,7 @@ pub(super) fn add(wiring: &mut Wiring<'_>, consumer: &Consumer<'_>) -> Result<()
     let is_keyed = !spec.key_columns.is_empty();
     let input = arguments.computed(wiring, consumer, input, is_keyed);
     let taken_in = input.schema.clone();
-    let node = wiring.operator(consumer, &input, 1, move |_| {
+    let node = wiring.operator(consumer, &input, &["late"], move |_| {
         Ok(Box::new(WindowAggregate::new(
             taken_in.clone(),
             spec.clone(),
