@@ -10,7 +10,9 @@ use arrow::ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use serde::Deserialize;
 
 use crate::operator::{Sink, Subtask};
+use crate::partition::Parallelism;
 
+use super::connector::paths_of_subtasks;
 use super::pending_file::{PendingFile, require_folder};
 use super::writer::{AHEAD_BYTES_MAX, BatchWriter, WriterSink};
 use super::{ConnectError, ConnectorStats, SinkConnector, path_of_subtask};
@@ -79,6 +81,10 @@ impl ArrowSink {
 }
 
 impl SinkConnector for ArrowSink {
+    fn paths_written(&self, parallelism: Parallelism) -> Vec<PathBuf> {
+        paths_of_subtasks(&self.options.path, parallelism)
+    }
+
     fn describe(&self) -> String {
         format!("arrow: {}", self.options.path.display())
     }

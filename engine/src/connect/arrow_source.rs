@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -86,6 +86,10 @@ impl SourceConnector for ArrowSource {
 
     fn parallelism_max(&self) -> Option<usize> {
         self.files.parallelism_max()
+    }
+
+    fn paths_read(&self) -> Vec<PathBuf> {
+        self.files.paths()
     }
 
     fn describe(&self) -> String {

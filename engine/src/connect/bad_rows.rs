@@ -56,6 +56,11 @@ impl BadRows {
         }
     }
 
+    /// Where the file is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Makes the file, empty, if this job has not done so; one from before is replaced.
     pub(super) fn start(&self) -> Result<(), ConnectError> {
         self.with_file(|_| Ok(()))

@@ -1,12 +1,13 @@
 //! What a plan knows of a source or a sink before it runs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use serde::Deserialize;
 
 use crate::operator::{Sink, Source, Subtask};
+use crate::partition::Parallelism;
 
 use super::{ConnectError, ConnectorStats, ListedFile};
 
@@ -24,6 +25,16 @@ pub trait SourceConnector: Send + Sync {
     /// How many subtasks have anything to read; none where any number has. Further subtasks
     /// end at once.
     fn parallelism_max(&self) -> Option<usize> {
+        None
+    }
+
+    /// The files that it reads, as far as they are known.
+    fn paths_read(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// The file that it writes rows to that it leaves out, if there is one.
+    fn bad_rows_path(&self) -> Option<PathBuf> {
         None
     }
 
@@ -50,6 +61,11 @@ pub trait SinkConnector: Send + Sync {
     /// When they cannot; the error names the option or the file.
     fn validate(&self, _schema: &SchemaRef, _parallelism: u32) -> Result<(), ConnectError> {
         Ok(())
+    }
+
+    /// The files that `parallelism` subtasks write.
+    fn paths_written(&self, _parallelism: Parallelism) -> Vec<PathBuf> {
+        Vec::new()
     }
 
     /// Where it writes to, in one line for people: the connector, and the file if there is one.
@@ -107,12 +123,22 @@ pub(super) fn describe_files(connector: &str, files: &[ListedFile]) -> String {
 
 /// The path that subtask `subtask` of a file sink writes: the path itself where there is one
 /// subtask, and `name-<index>.ext` where there are several.
-pub fn path_of_subtask(path: &std::path::Path, subtask: &Subtask) -> PathBuf {
-    if subtask.parallelism.subtasks() == 1 {
+pub fn path_of_subtask(path: &Path, subtask: &Subtask) -> PathBuf {
+    numbered(path, subtask.index, subtask.parallelism)
+}
+
+/// The paths that all of `parallelism` subtasks of a file sink write.
+pub(super) fn paths_of_subtasks(path: &Path, parallelism: Parallelism) -> Vec<PathBuf> {
+    let paths = (0..parallelism.subtasks()).map(|index| numbered(path, index, parallelism));
+    paths.collect()
+}
+
+fn numbered(path: &Path, index: u32, parallelism: Parallelism) -> PathBuf {
+    if parallelism == Parallelism::ONE {
         return path.to_owned();
     }
     let mut name = path.file_stem().unwrap_or_default().to_owned();
-    name.push(format!("-{}", subtask.index));
+    name.push(format!("-{index}"));
     if let Some(extension) = path.extension() {
         name.push(".");
         name.push(extension);

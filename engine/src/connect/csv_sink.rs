@@ -9,7 +9,9 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use serde::Deserialize;
 
 use crate::operator::{Sink, Subtask};
+use crate::partition::Parallelism;
 
+use super::connector::paths_of_subtasks;
 use super::csv_dialect::mark;
 use super::pending_file::require_folder;
 use super::text_output::TextOutput;
@@ -96,6 +98,10 @@ impl SinkConnector for CsvSink {
             }
         }
         Ok(())
+    }
+
+    fn paths_written(&self, parallelism: Parallelism) -> Vec<PathBuf> {
+        paths_of_subtasks(&self.path, parallelism)
     }
 
     fn describe(&self) -> String {

@@ -54,6 +54,11 @@ impl FileInput {
         &self.files
     }
 
+    /// Where those are.
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        self.files.iter().map(|file| file.path.clone()).collect()
+    }
+
     /// How many subtasks have anything to read.
     pub(super) fn parallelism_max(&self) -> Option<usize> {
         self.watch.is_none().then_some(self.files.len())

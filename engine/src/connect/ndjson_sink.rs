@@ -10,7 +10,9 @@ use arrow::json::writer::LineDelimited;
 use serde::Deserialize;
 
 use crate::operator::{Sink, Subtask};
+use crate::partition::Parallelism;
 
+use super::connector::paths_of_subtasks;
 use super::json_times::require_times;
 use super::pending_file::require_folder;
 use super::text_output::TextOutput;
@@ -66,6 +68,10 @@ impl NdjsonSink {
 impl SinkConnector for NdjsonSink {
     fn validate(&self, schema: &SchemaRef, _parallelism: u32) -> Result<(), ConnectError> {
         require_json(schema)
+    }
+
+    fn paths_written(&self, parallelism: Parallelism) -> Vec<PathBuf> {
+        paths_of_subtasks(&self.path, parallelism)
     }
 
     fn describe(&self) -> String {

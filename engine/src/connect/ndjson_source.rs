@@ -141,6 +141,15 @@ impl SourceConnector for NdjsonSource {
         self.files.parallelism_max()
     }
 
+    fn paths_read(&self) -> Vec<PathBuf> {
+        self.files.paths()
+    }
+
+    fn bad_rows_path(&self) -> Option<PathBuf> {
+        let bad_rows = self.format.bad_rows.as_ref();
+        bad_rows.map(|rows| rows.path().to_owned())
+    }
+
     fn describe(&self) -> String {
         self.files.describe("ndjson")
     }

@@ -12,7 +12,9 @@ use parquet::file::properties::WriterProperties;
 use serde::Deserialize;
 
 use crate::operator::{Sink, Subtask};
+use crate::partition::Parallelism;
 
+use super::connector::paths_of_subtasks;
 use super::pending_file::{PendingFile, require_folder};
 use super::writer::{AHEAD_BYTES_MAX, BatchWriter, WriterSink};
 use super::{ConnectError, ConnectorStats, SinkConnector, path_of_subtask};
@@ -90,6 +92,10 @@ impl SinkConnector for ParquetSink {
         ArrowWriter::try_new(io::sink(), schema.clone(), properties)
             .map(|_| ())
             .map_err(|error| cannot(&self.path, &error))
+    }
+
+    fn paths_written(&self, parallelism: Parallelism) -> Vec<PathBuf> {
+        paths_of_subtasks(&self.path, parallelism)
     }
 
     fn describe(&self) -> String {

@@ -1,7 +1,7 @@
 //! Reads Parquet files, split by row group.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -100,6 +100,10 @@ impl SourceConnector for ParquetSource {
 
     fn parallelism_max(&self) -> Option<usize> {
         Some(self.splits.len())
+    }
+
+    fn paths_read(&self) -> Vec<PathBuf> {
+        self.files.iter().map(|file| file.path.clone()).collect()
     }
 
     fn describe(&self) -> String {

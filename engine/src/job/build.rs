@@ -137,12 +137,8 @@ fn edge_name(
     to: &ChainPlan,
     receiving: usize,
 ) -> String {
-    let from = &graph[link.node].name;
-    let port = match link.port {
-        Port::Main => String::new(),
-        Port::Side(side) => format!(".side{side}"),
-    };
-    format!("{from}{port}[{sending}] -> {}[{receiving}]", to.names[0])
+    let from = graph.output_name(link.node, link.port);
+    format!("{from}[{sending}] -> {}[{receiving}]", to.names[0])
 }
 
 /// Builds the task of one subtask of one chain.

@@ -33,6 +33,8 @@ pub struct Node {
     pub parallelism: Option<Parallelism>,
     /// Never chained to the node before it.
     pub starts_chain: bool,
+    /// What its side outputs are called, for people; one without a name goes by its number.
+    pub side_names: Vec<String>,
     pub(super) factory: Arc<dyn NodeFactory>,
 }
 
@@ -187,9 +189,22 @@ impl Graph {
             uid: None,
             parallelism: None,
             starts_chain: false,
+            side_names: Vec::new(),
             factory: Arc::new(factory),
         });
         NodeId(self.nodes.len() - 1)
+    }
+
+    /// The name of an output of a node: that of the node, and for a side output its own behind.
+    pub fn output_name(&self, node: NodeId, port: Port) -> String {
+        let name = &self[node].name;
+        match port {
+            Port::Main => name.clone(),
+            Port::Side(side) => match self[node].side_names.get(side) {
+                Some(side) => format!("{name}.{side}"),
+                None => format!("{name}.side{side}"),
+            },
+        }
     }
 
     /// Connects an output of `from` to `to`.

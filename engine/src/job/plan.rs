@@ -42,6 +42,8 @@ pub struct Plan {
     pub memory_bytes: u64,
     /// What the user should know.
     pub warnings: Vec<String>,
+    /// What the user should know before the job is changed; it runs well as it is.
+    pub hints: Vec<String>,
     pub(super) graph: Graph,
 }
 
@@ -132,8 +134,10 @@ pub enum PlanError {
     },
     /// The edges hold more memory than the job may use.
     #[error(
-        "the edges may hold {need_bytes} bytes, the job may use {have_bytes}: the {edges} edges \
-         {from} -> {to} need most; lower `edge_bytes_max` ({bytes_max} now), or the parallelism"
+        "the edges may hold {} MiB, and `memory_max` is {} MiB: the {edges} edges {from} -> {to} \
+         need most; lower the parallelism, or set `edge_bytes_max` under `job` to less ({} KiB \
+         now), or `memory_max` to more if the machine has it",
+        need_bytes.div_ceil(1 << 20), have_bytes >> 20, bytes_max >> 10
     )]
     Memory {
         /// What all edges need.
@@ -188,7 +192,8 @@ impl Plan {
         check_inputs(&graph)?;
         let mut warnings = Vec::new();
         let parallelism = parallelisms(&graph, options, &mut warnings);
-        let uids = uids(&graph, &mut warnings)?;
+        let mut hints = Vec::new();
+        let uids = uids(&graph, &mut hints)?;
         let exchanges = exchanges(&graph, &parallelism)?;
         let mut chains = chains(&graph, &order, &exchanges, &parallelism, &uids, options);
         place(&mut chains, options.workers.len());
@@ -205,6 +210,7 @@ impl Plan {
             workers,
             memory_bytes,
             warnings,
+            hints,
             graph,
         })
     }
@@ -280,12 +286,14 @@ fn parallelisms(
         let max = node.factory.parallelism_max().map(|max| max.max(1));
         match max.and_then(|max| Parallelism::new(max).ok()) {
             Some(max) if max < wanted => {
+                let (max_subtasks, ending) = match max.subtasks() {
+                    1 => (1, ""),
+                    several => (several, "s"),
+                };
                 warnings.push(format!(
-                    "{} can use {} subtasks, not {}: it runs with {}",
+                    "{} can use {max_subtasks} subtask{ending}, not {}: it runs with {max_subtasks}",
                     node.name,
-                    max.subtasks(),
                     wanted.subtasks(),
-                    max.subtasks()
                 ));
                 max
             }
@@ -296,7 +304,7 @@ fn parallelisms(
 }
 
 /// The uid of every node: as given, or its name, with a number where several share it.
-fn uids(graph: &Graph, warnings: &mut Vec<String>) -> Result<Vec<String>, PlanError> {
+fn uids(graph: &Graph, hints: &mut Vec<String>) -> Result<Vec<String>, PlanError> {
     let mut owners: HashMap<String, String> = HashMap::new();
     for node in &graph.nodes {
         let Some(uid) = &node.uid else { continue };
@@ -324,7 +332,7 @@ fn uids(graph: &Graph, warnings: &mut Vec<String>) -> Result<Vec<String>, PlanEr
     });
     let uids = uids.collect();
     if !derived.is_empty() {
-        warnings.push(format!(
+        hints.push(format!(
             "state of {} is found by a uid derived from the name: give a uid before renaming",
             derived.join(", ")
         ));

@@ -113,10 +113,11 @@ impl Placement {
     pub fn warning(&self) -> Option<String> {
         (self.distinct < self.cpus.len()).then(|| {
             format!(
-                "{} workers share {} CPUs ({}): latency suffers; ask for fewer cores or allow \
+                "{} workers share {} CPU{} ({}): latency suffers; ask for fewer cores or allow \
                  the process more CPUs",
                 self.cpus.len(),
                 self.distinct,
+                if self.distinct == 1 { "" } else { "s" },
                 allowed::ranges(&self.cpus)
             )
         })
@@ -157,7 +158,7 @@ mod tests {
         let plan = Placement::plan(&one, &Cores::Count(2)).unwrap();
         let warning = plan.warning().unwrap();
         assert!(
-            warning.starts_with("2 workers share 1 CPUs (1)"),
+            warning.starts_with("2 workers share 1 CPU (1)"),
             "{warning}"
         );
         assert_eq!(Placement::plan(&one, &Cores::Auto).unwrap().warning(), None);

@@ -222,11 +222,7 @@ impl Worker {
     }
 }
 
-/// The cause of a failure is an error; what follows from it elsewhere is not news.
+/// Whoever started the job is told the cause, with its outcome: the log is for the details.
 fn log_failure(task: &str, error: &TaskError) {
-    if error.is_cause() {
-        tracing::error!(task, %error, "task failed");
-    } else {
-        tracing::debug!(task, %error, "task failed");
-    }
+    tracing::debug!(task, %error, is_cause = error.is_cause(), "task failed");
 }

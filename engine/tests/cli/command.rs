@@ -180,7 +180,7 @@ fn check_shows_the_plan_and_writes_nothing() {
     assert!(output.status.success(), "{}", errors(&output));
     let text = String::from_utf8(output.stdout).unwrap();
     for part in [
-        "15 tasks on 1 workers",
+        "15 tasks on 1 worker (",
         "flights > departures: 2 subtasks on worker 0, 0",
         "departures -> hourly: key, local, 4 of 1024 elements and 64 MiB each",
         "hold at most 1.6 GiB",
@@ -211,6 +211,7 @@ fn what_cannot_be_run_is_refused_with_file_line_and_key() {
     for args in [
         &["run"][..],
         &["run", "job.toml", "--parallelism", "129"],
+        &["run", "job.toml", "--cores", "0"],
         &["run", "job.toml", "--idle", "sleep"],
         &["run", "nowhere.toml"],
         &["walk", "job.toml"],
@@ -251,6 +252,55 @@ fn a_job_that_fails_names_the_operator_and_says_so_by_its_code() {
         "{}",
         errors(&output)
     );
+}
+
+#[test]
+fn what_fails_in_a_list_is_shown_as_the_job_file_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let select = "select = [\"key\", \"id\", \"1 / (id - 500) AS x\"]";
+    let job = ENDLESS.replace("\"filter\"", "\"map\"");
+    let job = job.replace("where = \"id % 2 = 0\"", select);
+    let path = job_file(folder.path(), &job);
+    let output = run(&["run", path.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = errors(&output);
+    let told = "error: even[0] failed: `1 / (id - 500) AS x`, line 1, column 1: division by zero";
+    assert!(text.contains(told), "{text}");
+    assert_eq!(text.matches("division by zero").count(), 1, "{text}");
+    assert!(!text.contains("uid"), "{text}");
+}
+
+#[test]
+fn side_outputs_go_by_their_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = ENDLESS.replace("\"filter\"", "\"split\"");
+    let job = job.replace(
+        "input = \"even\"",
+        "input = [\"even.others\"]\nparallelism = 2",
+    );
+    let path = job_file(folder.path(), &job.replace("rate = 100000", "rows = 100"));
+    let plan = json(&run(&["check", path.to_str().unwrap(), "--json"]));
+    assert_eq!(plan["links"][0]["from"], "even.others", "{plan}");
+    let summary = json(&run(&["run", path.to_str().unwrap(), "--json"]));
+    let edge = &summary["edges"][0]["name"];
+    assert_eq!(edge, "even.others[0] -> nowhere[0]", "{summary}");
+}
+
+#[test]
+fn a_plan_that_is_too_large_says_what_to_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = ENDLESS.replace("\"filter\"", "\"aggregate\"\nkey = \"key\"");
+    let aggregates = "aggregates = [\"count(*) AS n\"]";
+    let job = job.replace("where = \"id % 2 = 0\"", aggregates);
+    let little = format!("{job}\n[job]\nmemory_max = \"1GiB\"\n");
+    let path = job_file(folder.path(), &little);
+    let args = ["check", path.to_str().unwrap(), "--parallelism"];
+    assert_eq!(run(&[&args[..], &["16"]].concat()).status.code(), Some(0));
+    let output = run(&[&args[..], &["128"]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    for part in ["`memory_max`", "`edge_bytes_max`", "parallelism"] {
+        assert!(errors(&output).contains(part), "{}", errors(&output));
+    }
 }
 
 #[test]

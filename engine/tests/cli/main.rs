@@ -4,3 +4,4 @@
 mod command;
 mod example;
 mod flights;
+mod streams;

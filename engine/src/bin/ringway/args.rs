@@ -21,7 +21,7 @@ pub(crate) struct JobArgs {
 
     /// The cores to run on, a worker on each: `auto` for all that are allowed, a number of
     /// them, or CPUs such as `0,2-3` (a single one as `3-3`) [default: auto].
-    #[arg(long, env = "RINGWAY_CORES", visible_alias = "cpus")]
+    #[arg(long, env = "RINGWAY_CORES", visible_alias = "cpus", value_parser = cores)]
     pub(crate) cores: Option<Cores>,
 
     /// What a worker does when there is nothing to do: `spin`, `park`, or `adaptive`, which
@@ -50,6 +50,8 @@ pub(crate) struct Planned {
     pub(crate) memory_bytes: u64,
     /// What the user should know.
     pub(crate) warnings: Vec<String>,
+    /// What the user should know before the job is changed.
+    pub(crate) hints: Vec<String>,
 }
 
 /// Loads and plans the job.
@@ -66,6 +68,9 @@ pub(crate) fn plan(args: &JobArgs) -> Result<Planned, String> {
     let placement = Placement::plan(allowed, &cores.unwrap_or_default());
     let placement = placement.map_err(|error| error.to_string())?;
     let workers = placement.cpus().iter().map(|cpu| Some(cpu.0)).collect();
+    job.options
+        .memory_max
+        .get_or_insert_with(crate::memory::default_memory_max);
     let plan = job.plan(workers).map_err(|error| error.to_string())?;
     let warnings = job.warnings.iter().chain(&plan.warnings).cloned();
     let warnings = warnings.chain(placement.warning()).collect();
@@ -73,6 +78,7 @@ pub(crate) fn plan(args: &JobArgs) -> Result<Planned, String> {
         idle: args.idle.or(job.options.idle).unwrap_or_default(),
         host: args.host.or(job.options.host).unwrap_or_default(),
         memory_bytes: plan.memory_bytes + beside_workers(&plan, &job),
+        hints: plan.hints.clone(),
         plan,
         sources: job.sources,
         sinks: job.sinks,
@@ -92,6 +98,13 @@ fn beside_workers(plan: &Plan, job: &LoadedJob) -> u64 {
         u64::from(subtasks) * connected.memory_bytes as u64
     });
     bytes.sum()
+}
+
+fn cores(text: &str) -> Result<Cores, String> {
+    match text.parse()? {
+        Cores::Count(0) => Err("a job runs on at least 1 core".to_owned()),
+        cores => Ok(cores),
+    }
 }
 
 fn parallelism(text: &str) -> Result<Parallelism, String> {

@@ -9,7 +9,8 @@ use serde::Serialize;
 
 use crate::EXIT_INVALID;
 use crate::args::{JobArgs, Planned, plan};
-use crate::units::bytes;
+use crate::output::{print, say};
+use crate::units::{bytes, counted};
 
 #[derive(Args)]
 #[command(after_help = "\
@@ -27,18 +28,15 @@ pub(crate) fn check(args: &CheckArgs) -> u8 {
         Ok(planned) => {
             let view = PlanView::new(&planned);
             match args.job.json {
-                true => println!("{}", view.json()),
-                false => print!("{view}"),
+                true => print(format_args!("{}\n", view.json()), 0),
+                false => print(&view, 0),
             }
-            0
         }
         Err(message) => {
-            eprintln!("error: {message}");
+            say(format_args!("error: {message}\n"));
             if args.job.json {
-                println!(
-                    "{}",
-                    serde_json::json!({ "valid": false, "error": message })
-                );
+                let object = serde_json::json!({ "valid": false, "error": message });
+                return print(format_args!("{object}\n"), EXIT_INVALID);
             }
             EXIT_INVALID
         }
@@ -60,7 +58,7 @@ struct PlanView<'a> {
     sinks: Vec<ConnectorView<'a>>,
     chains: Vec<ChainView<'a>>,
     links: Vec<LinkView<'a>>,
-    warnings: &'a [String],
+    warnings: Vec<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -80,7 +78,7 @@ struct ChainView<'a> {
 
 #[derive(Serialize)]
 struct LinkView<'a> {
-    from: &'a str,
+    from: String,
     to: &'a str,
     exchange: String,
     transport: String,
@@ -92,6 +90,7 @@ struct LinkView<'a> {
 impl<'a> PlanView<'a> {
     fn new(planned: &'a Planned) -> Self {
         let plan = &planned.plan;
+        let warnings = planned.warnings.iter().chain(&planned.hints);
         Self {
             valid: true,
             job: &plan.name,
@@ -104,7 +103,7 @@ impl<'a> PlanView<'a> {
             sinks: connectors(&planned.sinks),
             chains: chains(plan),
             links: links(plan),
-            warnings: &planned.warnings,
+            warnings: warnings.map(String::as_str).collect(),
         }
     }
 
@@ -135,7 +134,7 @@ fn chains(plan: &Plan) -> Vec<ChainView<'_>> {
 
 fn links(plan: &Plan) -> Vec<LinkView<'_>> {
     let links = plan.links.iter().map(|link| LinkView {
-        from: &plan.graph()[link.node].name,
+        from: plan.graph().output_name(link.node, link.port),
         to: &plan.chains[link.to].names[0],
         exchange: link.exchange.to_string(),
         transport: link.transport.to_string(),
@@ -154,10 +153,10 @@ impl fmt::Display for PlanView<'_> {
         });
         writeln!(
             f,
-            "{}: {} tasks on {} workers ({}), host {}, idle {}",
+            "{}: {} on {} ({}), host {}, idle {}",
             self.job,
-            self.tasks,
-            self.workers.len(),
+            counted(self.tasks, "task"),
+            counted(self.workers.len(), "worker"),
             cpus.collect::<Vec<_>>().join(", "),
             self.host,
             self.idle
@@ -179,7 +178,7 @@ impl fmt::Display for PlanView<'_> {
                 f,
                 "  {}: {} on worker {}",
                 chain.operators.join(" > "),
-                subtasks(chain.subtasks),
+                counted(chain.subtasks as usize, "subtask"),
                 workers.join(", ")
             )?;
         }
@@ -197,16 +196,9 @@ impl fmt::Display for PlanView<'_> {
                 bytes(link.bytes_max as u64)
             )?;
         }
-        for warning in self.warnings {
+        for warning in &self.warnings {
             writeln!(f, "\nwarning: {warning}")?;
         }
         Ok(())
-    }
-}
-
-fn subtasks(subtasks: u32) -> String {
-    match subtasks {
-        1 => "1 subtask".to_owned(),
-        several => format!("{several} subtasks"),
     }
 }

@@ -6,6 +6,8 @@
 mod args;
 mod check;
 mod edges;
+mod memory;
+mod output;
 mod progress;
 mod run;
 mod signals;
@@ -79,7 +81,7 @@ fn start_logs() {
         .from_env_lossy();
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(|| output::Errors)
         .with_ansi(false)
         .init();
 }

@@ -8,6 +8,7 @@ use ringway::job::file::Span;
 use ringway::job::{JobHandle, JobOutcome, JobReport, RunOptions, start};
 
 use crate::args::{JobArgs, Planned, plan};
+use crate::output::{print, say};
 use crate::progress::ProgressLine;
 use crate::signals::{Signals, StopSignal};
 use crate::summary::Summary;
@@ -49,6 +50,9 @@ pub(crate) fn run(args: &RunArgs, clock: Clock) -> u8 {
     for warning in &planned.warnings {
         tracing::warn!("{warning}");
     }
+    for hint in &planned.hints {
+        tracing::debug!("{hint}");
+    }
     let signals = match Signals::catch() {
         Ok(signals) => signals,
         Err(error) => return refuse(args, &format!("signals cannot be caught: {error}")),
@@ -74,15 +78,15 @@ pub(crate) fn run(args: &RunArgs, clock: Clock) -> u8 {
     let code = exit_code(&report.outcome, watch.stop);
     let summary = Summary::new(&planned, &report, set_up, watch.drained);
     if let JobOutcome::Failed(error) = &report.outcome {
-        eprintln!("error: {error}");
+        say(format_args!("error: {error}\n"));
     }
     if !args.quiet {
-        eprint!("{summary}");
+        say(&summary);
     }
-    if args.job.json {
-        println!("{}", summary.json());
+    match args.job.json {
+        true => print(format_args!("{}\n", summary.json()), code),
+        false => code,
     }
-    code
 }
 
 /// A job while it runs.
@@ -159,10 +163,10 @@ const fn code_of(signal: StopSignal) -> u8 {
 
 /// The job cannot be run, and nothing has.
 fn refuse(args: &RunArgs, message: &str) -> u8 {
-    eprintln!("error: {message}");
+    say(format_args!("error: {message}\n"));
     if args.job.json {
         let object = serde_json::json!({ "outcome": "invalid", "error": message });
-        println!("{object}");
+        return print(format_args!("{object}\n"), EXIT_INVALID);
     }
     EXIT_INVALID
 }

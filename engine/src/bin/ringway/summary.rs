@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::args::Planned;
 use crate::edges;
-use crate::units::{bytes, grouped, rate, short};
+use crate::units::{bytes, counted, grouped, rate, short};
 
 /// What a job did. `docs/OPERATIONS.md` says what each field is.
 #[derive(Serialize)]
@@ -131,12 +131,12 @@ impl fmt::Display for Summary<'_> {
         let drained = if self.drained { " (drained)" } else { "" };
         writeln!(
             f,
-            "{} {}{drained} after {}, CPU {:.2} s on {} workers",
+            "{} {}{drained} after {}, CPU {:.2} s on {}",
             self.job,
             self.outcome,
             short(self.report.elapsed),
             self.cpu_s,
-            self.workers
+            counted(self.workers, "worker")
         )?;
         writeln!(
             f,

@@ -43,6 +43,14 @@ pub(crate) fn bytes(bytes: u64) -> String {
     }
 }
 
+/// So many of `what`: `1 task`, `2 tasks`.
+pub(crate) fn counted(number: usize, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        several => format!("{several} {what}s"),
+    }
+}
+
 /// Rows per second; 0 if no time has passed.
 pub(crate) fn rate(rows: u64, elapsed: Duration) -> u64 {
     match elapsed.as_secs_f64() {

@@ -134,6 +134,7 @@ impl LoadedJob {
                 _ => operators::add(&mut wiring, consumer)?,
             }
         }
+        wiring.claims.check(&document)?;
         let untaken = wiring.untaken().into_iter();
         let warnings = untaken
             .map(|name| format!("nothing takes `{name}`: its rows are discarded"))

@@ -5,6 +5,7 @@
 //! stream on the way, so that whatever does not fit is an error that names line and key before
 //! anything runs.
 
+mod claims;
 mod common;
 mod document;
 mod error;

@@ -32,7 +32,8 @@ pub struct JobOptions {
     /// Bytes in flight at most on an edge that does not say itself. Default `"64MiB"`, or the
     /// edge's share of `memory_max` where that is less.
     pub edge_bytes_max: Option<Size>,
-    /// Bytes that all edges together may hold. Default `"4GiB"`.
+    /// Bytes that all edges together may hold. Default `"4GiB"`; the command takes half
+    /// of the memory of the machine or the cgroup instead.
     pub memory_max: Option<Size>,
     /// Whether operators without a repartition between them run as one task. Default true.
     pub chaining: Option<bool>,

@@ -52,10 +52,12 @@ pub(super) fn add(
     let connector = options.connect(&document.base).map_err(refuse)?;
     let input = wiring.input(consumer)?;
     let subtasks = consumer.common.parallelism.map(|subtasks| subtasks.0);
-    let subtasks = subtasks.unwrap_or(wiring.parallelism).subtasks();
+    let parallelism = subtasks.unwrap_or(wiring.parallelism);
     connector
-        .validate(&input.schema, subtasks)
+        .validate(&input.schema, parallelism.subtasks())
         .map_err(refuse)?;
+    let written = connector.paths_written(parallelism);
+    wiring.claims.writes(declared.path(&["path"]), written);
     let connected = Connected {
         name: declared.name.to_owned(),
         connector: common.connector,

@@ -52,6 +52,9 @@ pub(super) fn add(
                        `event_time` which column it is, or leave `watermark` out";
         return Err(document.error(&declared.path(&["watermark"]), message));
     }
+    let (read, bad_rows) = (connector.paths_read(), connector.bad_rows_path());
+    wiring.claims.reads(declared.path(&["path"]), read);
+    wiring.claims.writes(declared.path(&["bad_rows"]), bad_rows);
     let connected = Connected {
         name: declared.name.to_owned(),
         connector: common.connector,

@@ -50,6 +50,13 @@ impl Size {
         ("GiB", 1 << 30),
     ];
 
+    /// A size of so many bytes.
+    pub const fn of_bytes(bytes: usize) -> Self {
+        Self {
+            bytes: bytes as u64,
+        }
+    }
+
     /// In bytes. It fits a `usize`.
     pub const fn bytes(self) -> usize {
         self.bytes as usize

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, SchemaRef};
 
 use crate::column::KeyColumns;
 use crate::error::OperatorError;
@@ -14,6 +14,7 @@ use crate::job::{Graph, NodeId};
 use crate::operator::{Operator, Subtask};
 use crate::partition::Parallelism;
 
+use super::claims::Claims;
 use super::common::{ConsumerCommon, ExchangeName, Names};
 use super::document::Document;
 use super::error::JobFileError;
@@ -27,6 +28,8 @@ pub(super) struct Wiring<'a> {
     pub(super) graph: Graph,
     /// Subtasks of whatever does not say itself.
     pub(super) parallelism: Parallelism,
+    /// The files of the sources and sinks so far.
+    pub(super) claims: Claims,
     streams: BTreeMap<String, Stream>,
     /// The names that are inputs of something.
     taken: HashSet<String>,
@@ -47,6 +50,7 @@ impl<'a> Wiring<'a> {
             document,
             graph,
             parallelism,
+            claims: Claims::default(),
             streams: BTreeMap::new(),
             taken: inputs.cloned().collect(),
         }
@@ -121,7 +125,14 @@ impl<'a> Wiring<'a> {
                 return Err(self.document.error(&path, message));
             };
             if let Err(error) = KeyColumns::bind(schema, &[column]) {
-                return Err(self.document.error(&path, error.to_string()));
+                let message = match schema.field(column).data_type() {
+                    DataType::Dictionary(..) => format!(
+                        "`{name}` is a dictionary, which cannot be a key: make it text in a \
+                         `map` before, with CAST({name} AS TEXT) AS {name}"
+                    ),
+                    _ => error.to_string(),
+                };
+                return Err(self.document.error(&path, message));
             }
             columns.push(column);
         }
@@ -134,12 +145,12 @@ impl<'a> Wiring<'a> {
         Ok(columns)
     }
 
-    /// Adds an operator that takes `input`; `make` makes it for a subtask.
+    /// Adds an operator that takes `input` and has side outputs of these names; `make` makes it for a subtask.
     pub(super) fn operator<F>(
         &mut self,
         consumer: &Consumer<'_>,
         input: &Stream,
-        sides: usize,
+        sides: &[&str],
         make: F,
     ) -> NodeId
     where
@@ -148,9 +159,10 @@ impl<'a> Wiring<'a> {
             + Sync
             + 'static,
     {
-        let sides = vec![PayloadType::of::<RecordBatch>(); sides];
-        let factory = OperatorNode::new(sides, make);
+        let payloads = vec![PayloadType::of::<RecordBatch>(); sides.len()];
+        let factory = OperatorNode::new(payloads, make);
         let node = self.graph.add(consumer.declared.name, factory);
+        self.graph[node].side_names = sides.iter().map(|&side| side.to_owned()).collect();
         self.set_up(node, &consumer.common);
         self.connect(node, input, &consumer.common);
         node

@@ -43,10 +43,11 @@ pub(super) fn add(wiring: &mut Wiring<'_>, consumer: &Consumer<'_>) -> Result<()
         let path = consumer.declared.path(&["aggregates"]);
         wiring.document.error(&path, error.to_string())
     })?;
+    aggregates::require_distinct(wiring, consumer, &schema, key.len(), specs.len())?;
     let is_keyed = !key.is_empty();
     let input = arguments.computed(wiring, consumer, input, is_keyed);
     let input_schema = input.schema.clone();
-    let node = wiring.operator(consumer, &input, 0, move |_| {
+    let node = wiring.operator(consumer, &input, &[], move |_| {
         Ok(Box::new(Aggregate::new(
             input_schema.clone(),
             &key,

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use arrow::datatypes::{DataType, SchemaRef};
 
+use crate::error::OperatorError;
 use crate::expr::{
     AggregateExpr, AggregateKind as Written, BoundAggregate, BoundExpr, BoundProjection, Expr,
     ExprError, Projection,
@@ -87,6 +88,48 @@ pub(super) fn require_key(
         .error(&consumer.declared.path(&["parallelism"]), message))
 }
 
+/// Refuses results of which two columns have the same name: no operator behind could tell
+/// them apart. The columns of `output` end with the key columns and the aggregates.
+pub(super) fn require_distinct(
+    wiring: &Wiring<'_>,
+    consumer: &Consumer<'_>,
+    output: &SchemaRef,
+    key_columns: usize,
+    aggregates: usize,
+) -> Result<(), JobFileError> {
+    let first_aggregate = output.fields().len() - aggregates;
+    let first_key = first_aggregate - key_columns;
+    let mut names = HashSet::new();
+    for (index, field) in output.fields().iter().enumerate() {
+        let name = field.name();
+        if names.insert(name) {
+            continue;
+        }
+        let (keys, mend) = match index.checked_sub(first_aggregate) {
+            Some(aggregate) => (
+                vec!["aggregates".to_owned(), aggregate.to_string()],
+                "rename this one with AS",
+            ),
+            None => match &consumer.common.key {
+                Some(names) => {
+                    let mut keys = vec!["key".to_owned()];
+                    keys.extend(names.key_of(index - first_key));
+                    (keys, "leave it out, or rename the column with `map` before")
+                }
+                None => (
+                    vec!["input".to_owned()],
+                    "its rows go by that key: key them by other columns, or rename it with `map`",
+                ),
+            },
+        };
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let message = format!("two columns of the results are named `{name}`: {mend}");
+        let path = consumer.declared.path(&keys);
+        return Err(wiring.document.error(&path, message));
+    }
+    Ok(())
+}
+
 impl Arguments {
     /// The schema of the rows that are aggregated.
     pub(super) fn schema(&self) -> &SchemaRef {
@@ -138,9 +181,14 @@ pub(super) fn project(
     name: &str,
 ) -> Stream {
     let schema = projection.schema().clone();
-    let node = wiring.operator(consumer, &input, 0, move |_| {
+    let node = wiring.operator(consumer, &input, &[], move |_| {
         let projection = projection.clone();
-        let project = Box::new(move |batch: &_| Ok(projection.evaluate(batch)?));
+        // Positions are those in a text that is made of the one in the job file: the message
+        // quotes the expression.
+        let project = Box::new(move |batch: &_| {
+            let projected = projection.evaluate(batch);
+            projected.map_err(|error| OperatorError::new(error.message()))
+        });
         Ok(Box::new(Project::new(project)))
     });
     // It has no state, but the name that state would go by is its own all the same.

@@ -19,7 +19,7 @@ pub(super) fn add(wiring: &mut Wiring<'_>, consumer: &Consumer<'_>) -> Result<()
     let keys: Keys = own_keys(wiring, consumer)?;
     let input = wiring.input(consumer)?;
     let condition = wiring.condition(consumer, &["where"], &keys.r#where, &input.schema)?;
-    let node = wiring.operator(consumer, &input, 0, move |_| {
+    let node = wiring.operator(consumer, &input, &[], move |_| {
         let condition = condition.clone();
         let keep = Box::new(move |batch: &_| Ok(condition.evaluate_predicate(batch)?));
         Ok(Box::new(Filter::new(keep)))

@@ -20,7 +20,7 @@ pub(super) fn add(wiring: &mut Wiring<'_>, consumer: &Consumer<'_>) -> Result<()
     let keys: Keys = own_keys(wiring, consumer)?;
     let input = wiring.input(consumer)?;
     let condition = wiring.condition(consumer, &["where"], &keys.r#where, &input.schema)?;
-    let node = wiring.operator(consumer, &input, 1, move |_| {
+    let node = wiring.operator(consumer, &input, &["others"], move |_| {
         let condition = condition.clone();
         let to_main = Box::new(move |batch: &_| Ok(condition.evaluate_predicate(batch)?));
         Ok(Box::new(Split::new(to_main, SideTag::new(0))))

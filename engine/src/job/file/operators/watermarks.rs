@@ -35,7 +35,7 @@ pub(super) fn add(wiring: &mut Wiring<'_>, consumer: &Consumer<'_>) -> Result<()
     }
     let input = wiring.input(consumer)?;
     wiring.require_event_time(consumer, &input)?;
-    let node = wiring.operator(consumer, &input, 0, move |_| {
+    let node = wiring.operator(consumer, &input, &[], move |_| {
         Ok(Box::new(AssignWatermarks::new(strategy)))
     });
     wiring.name(

@@ -59,10 +59,12 @@ pub(super) fn add(wiring: &mut Wiring<'_>, consumer: &Consumer<'_>) -> Result<()
             .document
             .error(&path("aggregates"), error.to_string())
     })?;
+    let key_count = spec.key_columns.len();
+    aggregates::require_distinct(wiring, consumer, &schema, key_count, spec.aggregates.len())?;
     let is_keyed = !spec.key_columns.is_empty();
     let input = arguments.computed(wiring, consumer, input, is_keyed);
     let taken_in = input.schema.clone();
-    let node = wiring.operator(consumer, &input, 1, move |_| {
+    let node = wiring.operator(consumer, &input, &["late"], move |_| {
         Ok(Box::new(WindowAggregate::new(
             taken_in.clone(),
             spec.clone(),
