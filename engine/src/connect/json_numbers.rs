@@ -108,7 +108,7 @@ impl<'a> Scan<'a> {
             Some(open) => self.open.push(open),
             None => self.skipped = 1,
         }
-        self.expect();
+        self.await_value();
     }
 
     fn leave(&mut self) {
@@ -117,11 +117,11 @@ impl<'a> Scan<'a> {
         } else {
             self.open.pop();
         }
-        self.expect();
+        self.await_value();
     }
 
     /// In lists and maps the type of the next value is known before it comes.
-    fn expect(&mut self) {
+    fn await_value(&mut self) {
         self.kind = match self.open.last() {
             Some(Open::Values(kind)) if self.skipped == 0 => wanted(kind),
             _ => None,
