@@ -92,6 +92,10 @@ impl SourceConnector for ArrowSource {
         self.files.paths()
     }
 
+    fn patterns_watched(&self) -> Vec<String> {
+        self.files.patterns_watched()
+    }
+
     fn describe(&self) -> String {
         self.files.describe("arrow")
     }

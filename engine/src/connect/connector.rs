@@ -33,6 +33,11 @@ pub trait SourceConnector: Send + Sync {
         Vec::new()
     }
 
+    /// Patterns of further files that it reads when they come, as `glob` takes them.
+    fn patterns_watched(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The file that it writes rows to that it leaves out, if there is one.
     fn bad_rows_path(&self) -> Option<PathBuf> {
         None

@@ -9,6 +9,7 @@ use arrow::array::RecordBatch;
 use crate::operator::{Source, Subtask};
 
 use super::connector::describe_files;
+use super::split::full_pattern;
 use super::watch::WatchJob;
 use super::{
     ConnectError, ConnectorStats, ListedFile, Paths, Split, SplitFormat, SplitInput, SplitSource,
@@ -57,6 +58,13 @@ impl FileInput {
     /// Where those are.
     pub(super) fn paths(&self) -> Vec<PathBuf> {
         self.files.iter().map(|file| file.path.clone()).collect()
+    }
+
+    /// The patterns of the files that may come.
+    pub(super) fn patterns_watched(&self) -> Vec<String> {
+        let patterns = self.patterns.iter().filter(|_| self.watch.is_some());
+        let full = patterns.map(|pattern| full_pattern(&self.base, pattern));
+        full.collect()
     }
 
     /// How many subtasks have anything to read.

@@ -145,6 +145,10 @@ impl SourceConnector for NdjsonSource {
         self.files.paths()
     }
 
+    fn patterns_watched(&self) -> Vec<String> {
+        self.files.patterns_watched()
+    }
+
     fn bad_rows_path(&self) -> Option<PathBuf> {
         let bad_rows = self.format.bad_rows.as_ref();
         bad_rows.map(|rows| rows.path().to_owned())

@@ -198,10 +198,7 @@ pub(super) fn matches_of(base: &Path, pattern: &str) -> Result<Vec<PathBuf>, Con
     if plain.is_file() {
         return Ok(vec![plain]);
     }
-    // The base is a folder, not part of the pattern: its brackets mean themselves.
-    let base = glob::Pattern::escape(&base.to_string_lossy());
-    let full = Path::new(&base).join(pattern);
-    let full = full.to_string_lossy();
+    let full = full_pattern(base, pattern);
     let found = glob::glob(&full)
         .map_err(|error| ConnectError::option("path", format!("`{pattern}`: {error}")))?;
     let mut paths = Vec::new();
@@ -218,6 +215,14 @@ pub(super) fn matches_of(base: &Path, pattern: &str) -> Result<Vec<PathBuf>, Con
     }
     paths.sort();
     Ok(paths)
+}
+
+/// `pattern` from `base` on. The base is a folder, not part of the pattern: its brackets mean
+/// themselves.
+pub(super) fn full_pattern(base: &Path, pattern: &str) -> String {
+    let base = glob::Pattern::escape(&base.to_string_lossy());
+    let full = Path::new(&base).join(pattern);
+    full.to_string_lossy().into_owned()
 }
 
 /// Opens without waiting (a pipe that nobody writes would wait for ever), and refuses what is

@@ -116,6 +116,12 @@ fn no_file_is_written_twice_or_read_and_written() {
     refused(bad, &[one], "sinks.one.path", &["`sources.rows.bad_rows`"]);
     let bad = "on_error = \"skip\"\nbad_rows = \"in.ndjson\"";
     refused(bad, &[], "sources.rows.bad_rows", &["`sources.rows.path`"]);
+    let watch = "watch_ms = 100";
+    let out = [("one", "out.ndjson", 1)];
+    refused(watch, &out, "sinks.one.path", &["`sources.rows.path`"]);
+    let elsewhere = [("one", "sub/out.ndjson", 1)];
+    let watched = job("*.ndjson", watch, &elsewhere);
+    load_in(folder.path(), &watched).unwrap();
     let apart = [
         ("one", "q.out", 2),
         ("two", "q-0.out", 2),

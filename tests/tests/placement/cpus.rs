@@ -40,7 +40,7 @@ fn two_workers_on_one_allowed_cpu_share_it_with_a_warning_and_finish() {
         };
         let plan = Placement::plan(allowed, &Cores::Count(2)).unwrap();
         assert_eq!(plan.cpus(), [only, only]);
-        assert!(plan.warning().unwrap().contains("2 workers share 1 CPUs"));
+        assert!(plan.warning().unwrap().contains("2 workers share 1 CPU ("));
         for kind in BOTH {
             let host = Host::new(kind);
             let seen = Arc::default();

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use glob::{MatchOptions, Pattern};
+
 use super::document::{Document, KeyPath};
 use super::error::JobFileError;
 
@@ -11,7 +13,16 @@ use super::error::JobFileError;
 pub(super) struct Claims {
     read: Vec<Claim>,
     written: Vec<Claim>,
+    /// Files that are read when they come, by pattern.
+    watched: Vec<(KeyPath, Pattern)>,
 }
+
+/// As files are listed: no `*` stands for parts of several folders.
+const BY_COMPONENT: MatchOptions = MatchOptions {
+    case_sensitive: true,
+    require_literal_separator: true,
+    require_literal_leading_dot: false,
+};
 
 struct Claim {
     key: KeyPath,
@@ -22,6 +33,14 @@ impl Claims {
     /// What `key` names is read at `paths`.
     pub(super) fn reads(&mut self, key: KeyPath, paths: impl IntoIterator<Item = PathBuf>) {
         self.read.extend(claims(&key, paths));
+    }
+
+    /// What `key` names is read when it comes, if it matches one of `patterns`.
+    pub(super) fn watches(&mut self, key: &KeyPath, patterns: &[String]) {
+        // One that is none was refused where its files were listed.
+        let patterns = patterns.iter().filter_map(|text| Pattern::new(text).ok());
+        self.watched
+            .extend(patterns.map(|pattern| (key.clone(), pattern)));
     }
 
     /// What `key` names is written to `paths`.
@@ -45,6 +64,14 @@ impl Claims {
         for claim in &self.read {
             readers.insert(target(&claim.path), &claim.key);
             readers.insert(place(&claim.path), &claim.key);
+        }
+        for claim in &self.written {
+            let comes = |(_, pattern): &&(KeyPath, Pattern)| {
+                pattern.matches_path_with(&claim.path, BY_COMPONENT)
+            };
+            if let Some((reader, _)) = self.watched.iter().find(comes) {
+                return refuse(claim, reader, "reads");
+            }
         }
         let mut writers = HashMap::new();
         for claim in &self.written {

@@ -54,6 +54,8 @@ pub(super) fn add(
     }
     let (read, bad_rows) = (connector.paths_read(), connector.bad_rows_path());
     wiring.claims.reads(declared.path(&["path"]), read);
+    let watched = connector.patterns_watched();
+    wiring.claims.watches(&declared.path(&["path"]), &watched);
     wiring.claims.writes(declared.path(&["bad_rows"]), bad_rows);
     let connected = Connected {
         name: declared.name.to_owned(),

@@ -1,6 +1,7 @@
 //! The graph while it is built from a job file, and the streams that have names so far.
 
 use std::collections::{BTreeMap, HashSet};
+use std::fmt::Display;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
@@ -125,14 +126,7 @@ impl<'a> Wiring<'a> {
                 return Err(self.document.error(&path, message));
             };
             if let Err(error) = KeyColumns::bind(schema, &[column]) {
-                let message = match schema.field(column).data_type() {
-                    DataType::Dictionary(..) => format!(
-                        "`{name}` is a dictionary, which cannot be a key: make it text in a \
-                         `map` before, with CAST({name} AS TEXT) AS {name}"
-                    ),
-                    _ => error.to_string(),
-                };
-                return Err(self.document.error(&path, message));
+                return Err(self.document.error(&path, no_key(schema, column, &error)));
             }
             columns.push(column);
         }
@@ -145,7 +139,8 @@ impl<'a> Wiring<'a> {
         Ok(columns)
     }
 
-    /// Adds an operator that takes `input` and has side outputs of these names; `make` makes it for a subtask.
+    /// Adds an operator that takes `input` and has side outputs of these names;
+    /// `make` makes it for a subtask.
     pub(super) fn operator<F>(
         &mut self,
         consumer: &Consumer<'_>,
@@ -268,5 +263,20 @@ impl<'a> Wiring<'a> {
             (Some(ExchangeName::Broadcast), None) => Route::Broadcast,
         };
         Ok(Some(route))
+    }
+}
+
+/// Why `column` cannot be a key, and what to do.
+fn no_key(schema: &SchemaRef, column: usize, error: &impl Display) -> String {
+    let field = schema.field(column);
+    match field.data_type() {
+        DataType::Dictionary(..) => {
+            let name = field.name();
+            format!(
+                "`{name}` is a dictionary, which cannot be a key: make it text in a `map` before, \
+                 with CAST({name} AS TEXT) AS {name}"
+            )
+        }
+        _ => error.to_string(),
     }
 }
