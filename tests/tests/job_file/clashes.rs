@@ -115,7 +115,12 @@ fn no_file_is_written_twice_or_read_and_written() {
     let bad = "on_error = \"skip\"\nbad_rows = \"out.json\"";
     refused(bad, &[one], "sinks.one.path", &["`sources.rows.bad_rows`"]);
     let bad = "on_error = \"skip\"\nbad_rows = \"in.ndjson\"";
-    refused(bad, &[], "sources.rows.bad_rows", &["which this source reads"]);
+    refused(
+        bad,
+        &[],
+        "sources.rows.bad_rows",
+        &["which this source reads"],
+    );
     let watch = "watch_ms = 100";
     let out = [("one", "out.ndjson", 1)];
     refused(watch, &out, "sinks.one.path", &["`sources.rows.path`"]);
