@@ -1,12 +1,10 @@
 //! The memory that the two halves of a ring share.
 
-use core::mem::MaybeUninit;
-
 use crossbeam_utils::CachePadded;
 
 use crate::priority::Mailbox;
-use crate::slots::{self, Slots};
-use crate::sync::{AtomicBool, AtomicU8, AtomicU64, Ordering, UnsafeCell};
+use crate::slots::{self, Slots, Storage};
+use crate::sync::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 /// The producer still holds its half.
 pub(crate) const OPEN: u8 = 0;
@@ -42,7 +40,7 @@ struct ConsumerLine {
 
 /// Read by both at every step and written a few times in the ring's life.
 struct CommonLine<T> {
-    slots: Box<[UnsafeCell<MaybeUninit<T>>]>,
+    slots: Storage<T>,
     capacity: u64,
     producer_end: AtomicU8,
     consumer_gone: AtomicBool,
@@ -169,7 +167,7 @@ impl<T> Shared<T> {
     /// The slots, to be fetched once for a loop over many.
     #[inline]
     pub(crate) fn slots(&self) -> Slots<'_, T> {
-        Slots::new(&self.common.slots)
+        Slots::new(self.common.slots.as_slice())
     }
 }
 

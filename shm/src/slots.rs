@@ -1,33 +1,96 @@
 //! The slots of a ring, reached by position.
 
+#[cfg(not(loom))]
+use core::alloc::Layout;
 use core::mem::MaybeUninit;
+#[cfg(not(loom))]
+use core::ptr::NonNull;
 
 use crate::sync::UnsafeCell;
 
-/// Makes slots for at least `capacity` elements: a power of two, so that a
-/// position is turned into an index by a mask.
-pub(crate) fn allocate<T>(capacity: usize) -> Box<[UnsafeCell<MaybeUninit<T>>]> {
-    assert!(capacity > 0, "a ring needs room for at least one element");
-    let count = capacity.checked_next_power_of_two();
-    let count = count.expect("the capacity of a ring is above the address space");
-    untouched(count)
-}
-
-/// Slots that no store has touched: an edge that is never used takes address space only, and
-/// memory page by page as its slots are first written.
+/// Where the slots begin: at a pair of cache lines, so that an element of 64 bytes lies in one
+/// line and no two neighbours share it.
 #[cfg(not(loom))]
-fn untouched<T>(count: usize) -> Box<[UnsafeCell<MaybeUninit<T>>]> {
-    let slots = Box::<[UnsafeCell<MaybeUninit<T>>]>::new_uninit_slice(count);
-    // SAFETY: a cell of `MaybeUninit` is valid whatever its bytes are.
-    unsafe { slots.assume_init() }
+const ALIGNMENT_BYTES: usize = 128;
+
+/// The memory of the slots. No store has touched it when it is new: an edge that is never used
+/// takes address space only, and memory page by page as its slots are first written.
+#[cfg(not(loom))]
+pub(crate) struct Storage<T> {
+    first: NonNull<UnsafeCell<MaybeUninit<T>>>,
+    count: usize,
 }
 
 /// Loom's cells have state of their own, so each must be made.
 #[cfg(loom)]
-fn untouched<T>(count: usize) -> Box<[UnsafeCell<MaybeUninit<T>>]> {
-    (0..count)
-        .map(|_| UnsafeCell::new(MaybeUninit::uninit()))
-        .collect()
+pub(crate) struct Storage<T> {
+    slots: Box<[UnsafeCell<MaybeUninit<T>>]>,
+}
+
+/// Makes slots for at least `capacity` elements: a power of two, so that a
+/// position is turned into an index by a mask.
+pub(crate) fn allocate<T>(capacity: usize) -> Storage<T> {
+    assert!(capacity > 0, "a ring needs room for at least one element");
+    let count = capacity.checked_next_power_of_two();
+    let count = count.expect("the capacity of a ring is above the address space");
+    Storage::new(count)
+}
+
+#[cfg(not(loom))]
+impl<T> Storage<T> {
+    fn new(count: usize) -> Storage<T> {
+        let layout = Self::layout(count);
+        if layout.size() == 0 {
+            return Storage {
+                first: NonNull::dangling(),
+                count,
+            };
+        }
+        // SAFETY: the layout has a size.
+        let memory = unsafe { std::alloc::alloc(layout) };
+        let Some(first) = NonNull::new(memory.cast()) else {
+            std::alloc::handle_alloc_error(layout);
+        };
+        Storage { first, count }
+    }
+
+    fn layout(count: usize) -> Layout {
+        let layout = Layout::array::<UnsafeCell<MaybeUninit<T>>>(count);
+        let aligned = layout.and_then(|layout| layout.align_to(ALIGNMENT_BYTES));
+        aligned.expect("the slots of a ring are above the address space")
+    }
+
+    #[inline]
+    pub(crate) fn as_slice(&self) -> &[UnsafeCell<MaybeUninit<T>>] {
+        // SAFETY: the memory holds `count` cells for as long as `self` lives, and a cell of
+        // `MaybeUninit` is valid whatever its bytes are.
+        unsafe { core::slice::from_raw_parts(self.first.as_ptr(), self.count) }
+    }
+}
+
+#[cfg(not(loom))]
+impl<T> Drop for Storage<T> {
+    fn drop(&mut self) {
+        let layout = Self::layout(self.count);
+        if layout.size() > 0 {
+            // SAFETY: it was allocated with this layout, and nothing refers to it any more.
+            unsafe { std::alloc::dealloc(self.first.as_ptr().cast(), layout) };
+        }
+    }
+}
+
+#[cfg(loom)]
+impl<T> Storage<T> {
+    fn new(count: usize) -> Storage<T> {
+        let slots = (0..count).map(|_| UnsafeCell::new(MaybeUninit::uninit()));
+        Storage {
+            slots: slots.collect(),
+        }
+    }
+
+    pub(crate) fn as_slice(&self) -> &[UnsafeCell<MaybeUninit<T>>] {
+        &self.slots
+    }
 }
 
 /// A view of the slots, to be kept in registers by a loop over many.
