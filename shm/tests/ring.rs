@@ -59,8 +59,9 @@ fn a_rejected_element_comes_back_and_the_capacity_is_exact() {
 
 #[test]
 fn a_large_ring_gives_slots_back_in_small_portions_and_at_once_when_it_is_empty() {
-    let (mut producer, mut consumer) = pair(1024);
-    for element in 0..1024 {
+    // No multiple of a portion, so that the last slots go back because the ring is empty.
+    let (mut producer, mut consumer) = pair(1000);
+    for element in 0..1000 {
         producer.try_push(element).unwrap();
     }
     let mut popped = 0;
@@ -70,7 +71,7 @@ fn a_large_ring_gives_slots_back_in_small_portions_and_at_once_when_it_is_empty(
     }
     assert!(popped <= 16, "{popped} slots were held back");
     while consumer.try_pop().is_ok() {}
-    assert_eq!(producer.slots(), 1024);
+    assert_eq!(producer.slots(), 1000);
 }
 
 #[test]
