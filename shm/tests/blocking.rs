@@ -34,6 +34,19 @@ fn a_push_into_a_full_ring_waits_for_a_pop() {
 }
 
 #[test]
+fn one_pop_wakes_a_producer_that_sleeps_on_a_large_ring() {
+    let (mut producer, mut consumer) = pair(1024);
+    while producer.try_push(1).is_ok() {}
+    let bell = producer.producer_bell().clone();
+    let patience = Duration::from_secs(10);
+    let pushing = thread::spawn(move || producer.push_blocking(2, Some(patience)));
+    until_armed(&bell);
+    // Less than a portion of slots: it goes back because the producer sleeps.
+    assert_eq!(consumer.try_pop(), Ok(1));
+    assert_eq!(pushing.join().unwrap(), Ok(()));
+}
+
+#[test]
 fn a_pop_from_an_empty_ring_waits_for_a_push() {
     let (mut producer, mut consumer) = pair(1);
     let bell = consumer.consumer_bell().clone();
