@@ -1,0 +1,114 @@
+//! What was done.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::ops::Deref;
+
+use super::{ConnectionId, ListenerId, Socket};
+use crate::buffer::Body;
+
+/// What a driver has done, or has found.
+#[derive(Debug)]
+pub enum Completion {
+    /// A peer has connected.
+    Accepted {
+        /// Where.
+        listener: ListenerId,
+        /// The connection, not attached to any driver.
+        socket: Socket,
+        /// Who, where that has an address.
+        peer: Option<SocketAddr>,
+    },
+    /// Accepting failed, and nobody can connect any more unless the listener is made anew.
+    ListenerFailed {
+        /// Which.
+        listener: ListenerId,
+        /// Why.
+        error: io::Error,
+    },
+    /// The kernel has all segments of the last send.
+    Sent {
+        /// On which connection.
+        connection: ConnectionId,
+        /// How many bytes.
+        bytes: usize,
+    },
+    /// Bytes have come.
+    Read {
+        /// From where.
+        connection: ConnectionId,
+        /// They go back to the driver's pool when this is dropped: use them and let go.
+        chunk: Chunk,
+    },
+    /// More of a body has come.
+    BodyProgress {
+        /// From where.
+        connection: ConnectionId,
+        /// How many bytes more.
+        bytes: usize,
+    },
+    /// A body is full, or its connection is over.
+    Body {
+        /// From where.
+        connection: ConnectionId,
+        /// How many bytes more, since the last progress.
+        bytes: usize,
+        /// The body.
+        body: Body,
+    },
+    /// The peer has ended its sending direction, in order.
+    Eof {
+        /// Which.
+        connection: ConnectionId,
+    },
+    /// The connection is broken, or could not be written to.
+    Lost {
+        /// Which.
+        connection: ConnectionId,
+        /// Why.
+        error: io::Error,
+    },
+    /// The socket is the caller's again.
+    Detached {
+        /// Which connection it was.
+        connection: ConnectionId,
+        /// The socket.
+        socket: Socket,
+    },
+    /// Nothing is left of the connection.
+    Closed {
+        /// Which.
+        connection: ConnectionId,
+    },
+    /// The watched descriptor is readable.
+    Woken,
+}
+
+/// Bytes in a buffer of a driver's pool.
+pub struct Chunk {
+    bytes: Box<dyn Deref<Target = [u8]>>,
+}
+
+impl Chunk {
+    /// Bytes that `bytes` holds and gives back when it is dropped.
+    pub(crate) fn new(bytes: impl Deref<Target = [u8]> + 'static) -> Self {
+        Self {
+            bytes: Box::new(bytes),
+        }
+    }
+}
+
+impl Deref for Chunk {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl fmt::Debug for Chunk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Chunk").field("bytes", &self.len()).finish()
+    }
+}
