@@ -18,9 +18,10 @@
 
 mod completion;
 mod epoll;
+mod nonblocking;
 mod open;
 mod outgoing;
-mod pool;
+pub mod sim;
 mod slots;
 mod socket;
 

@@ -14,4 +14,5 @@ pub mod executor;
 pub mod frame;
 pub mod net;
 pub mod probe;
+mod random;
 pub mod session;

@@ -79,6 +79,10 @@ impl<T> Slots<T> {
         Some(value)
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.entries.iter().filter_map(|entry| entry.value.as_ref())
+    }
+
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (Key, &mut T)> {
         self.entries
             .iter_mut()
@@ -146,6 +150,6 @@ mod tests {
         assert_eq!(slots.get(first), None);
         assert_eq!(slots.get_mut(first), None);
         assert_eq!(slots.get(second), Some(&"second"));
-        assert_eq!(slots.iter_mut().count(), 1);
+        assert_eq!((slots.iter().count(), slots.iter_mut().count()), (1, 1));
     }
 }

@@ -39,6 +39,7 @@ macro_rules! promises_of {
 macro_rules! promises {
     ($($promise:ident),* $(,)?) => {
         $crate::promises_of!(epoll, Epoll, $($promise),*);
+        $crate::promises_of!(sim, Sim, $($promise),*);
     };
 }
 
