@@ -17,9 +17,14 @@
 //! - dropping a driver ends what is in flight before the memory of it goes.
 
 mod completion;
+mod epoll;
+mod outgoing;
+mod pool;
+mod slots;
 mod socket;
 
 pub use completion::{Chunk, Completion};
+pub use epoll::EpollDriver;
 pub use socket::Socket;
 
 use std::collections::VecDeque;
