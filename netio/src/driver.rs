@@ -18,13 +18,19 @@
 //!   [`Completion::Closed`], and until then every buffer given to it stays alive;
 //! - dropping a driver ends what is in flight before the memory of it goes.
 
+mod accept_error;
 mod completion;
+mod epoll;
+mod open;
 mod outgoing;
+mod pool;
 mod slots;
 mod socket;
 pub(crate) mod uring;
 
 pub use completion::{Chunk, Completion};
+pub use epoll::EpollDriver;
+pub use open::{DRIVER_VARIABLE, DriverChoice, OpenError, Opened, UnknownDriver, Why, open};
 pub use socket::Socket;
 pub use uring::UringDriver;
 
