@@ -170,7 +170,7 @@ impl UringDriver {
             return;
         };
         act(found, &mut self.io, done);
-        if found.proceed(&mut self.io) == connection::Next::Leave
+        if found.proceed(&mut self.io, done) == connection::Next::Leave
             && let Some(gone) = self.connections.remove(key)
         {
             gone.leave(done);
