@@ -37,6 +37,7 @@ use self::token::{Operation, Token};
 use super::slots::{Key, Slots};
 use super::{Completion, ConnectionId, Driver, DriverKind, ListenerId, Socket};
 use crate::buffer::Body;
+use crate::net::{set_stream_options, unacknowledged_bytes};
 use crate::probe::{self, Denial};
 
 /// How often one poll takes what found no room in the queue of completions.
@@ -169,7 +170,7 @@ impl UringDriver {
             return;
         };
         act(found, &mut self.io, done);
-        if found.proceed(&mut self.io) == connection::Next::Leave
+        if found.proceed(&mut self.io, done) == connection::Next::Leave
             && let Some(gone) = self.connections.remove(key)
         {
             gone.leave(done);
@@ -286,7 +287,9 @@ impl Driver for UringDriver {
     }
 
     fn attach(&mut self, socket: Socket) -> io::Result<ConnectionId> {
-        self.attach_stream(TcpStream::try_from(socket)?)
+        let stream = TcpStream::try_from(socket)?;
+        set_stream_options(&stream)?;
+        self.attach_stream(stream)
     }
 
     fn detach(&mut self, connection: ConnectionId) {
@@ -316,7 +319,8 @@ impl Driver for UringDriver {
 
     fn unacknowledged_bytes(&self, connection: ConnectionId) -> Option<usize> {
         let found = self.connections.get(connection.into())?;
-        Some(found.unsent_bytes())
+        let held = unacknowledged_bytes(&found.stream).ok()?;
+        Some(held + found.unsent_bytes())
     }
 
     fn watch(&mut self, descriptor: OwnedFd) -> io::Result<()> {

@@ -1,10 +1,12 @@
 //! The worlds in which the promises are kept: drivers, and the sockets for them.
 
+use std::marker::PhantomData;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use ringway_netio::driver::sim::{SimDriver, SimNetwork, SimOptions, SimStream};
-use ringway_netio::driver::{Driver, DriverKind, EpollDriver, Socket};
+use ringway_netio::driver::{Driver, DriverKind, EpollDriver, Socket, UringDriver};
+use ringway_netio::probe;
 use rustix::net::sockopt::set_socket_linger;
 
 /// The environment variable that replays a randomised test.
@@ -43,21 +45,47 @@ pub(crate) trait World {
     fn pass(&mut self) {}
 }
 
-/// epoll, over TCP of this host.
-pub(crate) struct Epoll;
+/// A driver of the kernel's sockets.
+pub(crate) trait OverTcp: Driver + Sized {
+    const KIND: DriverKind;
 
-impl World for Epoll {
-    type Driver = EpollDriver;
-    type Address = SocketAddr;
+    fn open() -> Self;
+}
 
+/// TCP of this host.
+pub(crate) struct Tcp<D>(PhantomData<D>);
+
+pub(crate) type Epoll = Tcp<EpollDriver>;
+pub(crate) type Uring = Tcp<UringDriver>;
+
+impl OverTcp for EpollDriver {
     const KIND: DriverKind = DriverKind::Epoll;
 
+    fn open() -> Self {
+        Self::new().unwrap()
+    }
+}
+
+impl OverTcp for UringDriver {
+    const KIND: DriverKind = DriverKind::Uring;
+
+    fn open() -> Self {
+        Self::new().unwrap()
+    }
+}
+
+impl<D: OverTcp> World for Tcp<D> {
+    type Driver = D;
+    type Address = SocketAddr;
+
+    const KIND: DriverKind = D::KIND;
+
     fn new() -> Self {
-        Self
+        Self(PhantomData)
     }
 
-    fn driver(&mut self) -> EpollDriver {
-        EpollDriver::new().unwrap()
+    fn driver(&mut self) -> D {
+        D::open()
     }
 
     fn listener(&mut self) -> (Socket, SocketAddr) {
@@ -79,6 +107,15 @@ impl World for Epoll {
     fn reset(&mut self, socket: Socket) {
         tcp_reset(socket);
     }
+}
+
+/// Whether there is no driver over io_uring here. Making one then says why.
+pub(crate) fn uring_is_denied() -> bool {
+    let Err(denial) = probe::driver().usable() else {
+        return false;
+    };
+    assert_eq!(UringDriver::new().err(), Some(denial));
+    true
 }
 
 /// The simulated network, whose time passes between polls.
