@@ -61,7 +61,7 @@ impl EpollDriver {
     }
 
     fn accept(&mut self, key: Key, completions: &mut Vec<Completion>) -> io::Result<()> {
-        let Some(listener) = self.listeners.get_mut(key) else {
+        let Some(listener) = self.listeners.at_mut(key) else {
             return Ok(());
         };
         match listener.accept(key.into(), completions) {

@@ -30,6 +30,9 @@ pub(super) trait Stream {
     /// Writes from the front of `slices`; how many bytes.
     fn write(&self, slices: &[IoSlice<'_>]) -> Result<usize, Errno>;
 
+    /// Whether bytes are there to be read.
+    fn has_unread(&self) -> bool;
+
     /// Ends the direction that is written.
     fn shutdown_write(&self) -> Result<(), Errno>;
 }
@@ -76,7 +79,7 @@ impl<S: Stream> Connections<S> {
     }
 
     pub(super) fn stream(&self, connection: ConnectionId) -> Option<&S> {
-        let found = self.slots.get(connection.into())?;
+        let found = self.slots.at(connection.into())?;
         Some(&found.stream)
     }
 
@@ -93,7 +96,7 @@ impl<S: Stream> Connections<S> {
     }
 
     pub(super) fn handle_readiness(&mut self, key: Key, readiness: Readiness) {
-        if let Some(connection) = self.slots.get_mut(key) {
+        if let Some(connection) = self.slots.at_mut(key) {
             connection.handle_readiness(readiness);
             self.enqueue(key);
         }
@@ -142,7 +145,7 @@ impl<S: Stream> Connections<S> {
 
     /// Bytes of the send in flight that the stream has not taken yet.
     pub(super) fn unsent_bytes(&self, connection: ConnectionId) -> usize {
-        let found = self.slots.get(connection.into());
+        let found = self.slots.at(connection.into());
         found.map_or(0, Connection::unsent_bytes)
     }
 
@@ -173,7 +176,7 @@ impl<S: Stream> Connections<S> {
             let Some(key) = self.ready.pop_front() else {
                 break;
             };
-            let Some(connection) = self.slots.get_mut(key) else {
+            let Some(connection) = self.slots.at_mut(key) else {
                 continue;
             };
             match connection.serve(key.into(), &mut turn) {
@@ -192,7 +195,7 @@ impl<S: Stream> Connections<S> {
 
     /// Does what is asked with a connection, and lets the next poll look at it.
     fn with(&mut self, connection: ConnectionId, act: impl FnOnce(&mut Connection<S>)) {
-        if let Some(found) = self.slots.get_mut(connection.into()) {
+        if let Some(found) = self.slots.at_mut(connection.into()) {
             act(found);
             self.enqueue(connection.into());
         }
@@ -200,7 +203,7 @@ impl<S: Stream> Connections<S> {
 
     /// Lets the next poll look at a connection.
     fn enqueue(&mut self, key: Key) {
-        if let Some(connection) = self.slots.get_mut(key)
+        if let Some(connection) = self.slots.at_mut(key)
             && connection.enqueue()
         {
             self.ready.push_back(key);

@@ -166,7 +166,7 @@ impl UringDriver {
         done: &mut Vec<Completion>,
         act: impl FnOnce(&mut Connection, &mut Io, &mut Vec<Completion>),
     ) {
-        let Some(found) = self.connections.get_mut(key) else {
+        let Some(found) = self.connections.at_mut(key) else {
             return;
         };
         act(found, &mut self.io, done);
@@ -187,7 +187,7 @@ impl UringDriver {
                 found.sent(came, io, done);
             }),
             Operation::Accept | Operation::Retry => {
-                let Some(listener) = self.listeners.get_mut(key) else {
+                let Some(listener) = self.listeners.at_mut(key) else {
                     return;
                 };
                 let retry = listener.came(came, done);
@@ -204,7 +204,7 @@ impl UringDriver {
     }
 
     fn proceed_listener(&mut self, key: Key, retry: Retry) {
-        if let Some(listener) = self.listeners.get_mut(key)
+        if let Some(listener) = self.listeners.at_mut(key)
             && let listener::Next::Leave = listener.proceed(retry, &mut self.io.ring)
         {
             self.listeners.remove(key);
@@ -280,7 +280,7 @@ impl Driver for UringDriver {
 
     fn stop_listening(&mut self, listener: ListenerId) {
         let key = listener.into();
-        if let Some(listener) = self.listeners.get_mut(key) {
+        if let Some(listener) = self.listeners.at_mut(key) {
             listener.stop(&mut self.io.ring);
             self.proceed_listener(key, Retry::AtOnce);
         }
@@ -297,7 +297,7 @@ impl Driver for UringDriver {
     }
 
     fn send(&mut self, connection: ConnectionId, queue: &mut VecDeque<Bytes>) -> usize {
-        let found = self.connections.get_mut(connection.into());
+        let found = self.connections.at_mut(connection.into());
         found.map_or(0, |found| found.send(queue, &mut self.io))
     }
 
@@ -318,7 +318,7 @@ impl Driver for UringDriver {
     }
 
     fn unacknowledged_bytes(&self, connection: ConnectionId) -> Option<usize> {
-        let found = self.connections.get(connection.into())?;
+        let found = self.connections.at(connection.into())?;
         let held = unacknowledged_bytes(&found.stream).ok()?;
         Some(held + found.unsent_bytes())
     }

@@ -4,7 +4,7 @@ use std::io::IoSlice;
 use std::net::TcpStream;
 
 use rustix::event::epoll::EventFlags;
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionread};
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, sendmsg, shutdown};
 
 use crate::buffer::Body;
@@ -27,6 +27,10 @@ impl Stream for TcpStream {
     fn write(&self, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         sendmsg(self, slices, &mut SendAncillaryBuffer::default(), flags)
+    }
+
+    fn has_unread(&self) -> bool {
+        ioctl_fionread(self).is_ok_and(|bytes| bytes > 0)
     }
 
     fn shutdown_write(&self) -> Result<(), Errno> {

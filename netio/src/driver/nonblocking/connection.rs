@@ -108,8 +108,7 @@ impl<S: Stream> Connection<S> {
 
     /// Whether it would do something if the stream were as `readiness` says.
     pub(super) fn would_act(&self, readiness: Readiness) -> bool {
-        let reads = self.receiving == Receiving::Open && (self.reads || self.body.is_some());
-        let read = reads && (readiness.readable || readiness.hung_up);
+        let read = self.wants_to_read() && (readiness.readable || readiness.hung_up);
         read || readiness.writable && !self.outgoing.is_empty()
     }
 
@@ -166,13 +165,22 @@ impl<S: Stream> Connection<S> {
             self.receive(connection, turn)
         };
         // What the peer sent before it broke the connection is worth reading first.
-        if next == Next::Wait && self.is_broken() {
+        if next == Next::Wait && self.is_broken() && !self.may_read_later() {
             self.tell_broken(connection, turn);
         }
         if self.detaching && !self.in_flight && !self.is_broken() {
             return Next::Detach;
         }
         next
+    }
+
+    /// Whether bytes wait until reading is turned on.
+    fn may_read_later(&self) -> bool {
+        !self.detaching && !self.wants_to_read() && self.stream.has_unread()
+    }
+
+    fn wants_to_read(&self) -> bool {
+        self.receiving == Receiving::Open && (self.reads || self.body.is_some())
     }
 
     fn is_broken(&self) -> bool {
@@ -219,7 +227,7 @@ impl<S: Stream> Connection<S> {
             if self.body.as_ref().is_some_and(|body| body.remaining() == 0) {
                 self.give_body_back(connection, std::mem::take(&mut progress), turn);
             }
-            if !self.readable || !(self.reads || self.body.is_some()) {
+            if !self.readable || !self.wants_to_read() {
                 break Next::Wait;
             }
             if bytes_left == 0 {

@@ -98,6 +98,10 @@ impl Stream for SimStream {
         self.network.lock().write(self.wire, self.end, slices)
     }
 
+    fn has_unread(&self) -> bool {
+        self.readiness().readable
+    }
+
     fn shutdown_write(&self) -> Result<(), Errno> {
         self.network.lock().shutdown_write(self.wire, self.end)
     }
