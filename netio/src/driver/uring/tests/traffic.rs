@@ -115,7 +115,7 @@ impl Traffic {
             _ => {
                 let mut next = end.sent;
                 let segments = (0..1 + random.below(5)).map(|_| {
-                    let len = random.below(60_000) as usize;
+                    let len = random.below(20_000) as usize;
                     let bytes: Vec<u8> =
                         (next..next + len).map(|place| byte_at(at, place)).collect();
                     next += len;
