@@ -1,5 +1,7 @@
 //! Buffers for the bodies of frames: aligned, filled as bytes arrive, reused.
 
+use std::mem::MaybeUninit;
+
 use bytes::Bytes;
 
 /// Every body begins at a multiple of this, so that Arrow decodes it where it lies.
@@ -36,6 +38,28 @@ impl Body {
     /// How many bytes are missing.
     pub fn remaining(&self) -> usize {
         self.capacity - self.bytes.len()
+    }
+
+    /// Memory for the bytes that come next; at most what is missing, and not empty while
+    /// something is.
+    pub(crate) fn spare(&mut self) -> &mut [MaybeUninit<u8>] {
+        let missing = self.remaining();
+        let step = missing.min(self.bytes.len().max(256 << 10));
+        self.bytes.reserve_exact(step);
+        let spare = self.bytes.spare_capacity_mut();
+        let length = spare.len().min(missing);
+        &mut spare[..length]
+    }
+
+    /// Counts the first `bytes` bytes of [`Body::spare`] as filled.
+    ///
+    /// # Safety
+    /// They have been written.
+    pub(crate) unsafe fn advance(&mut self, bytes: usize) {
+        assert!(bytes <= self.remaining(), "beyond the body");
+        // SAFETY: the caller has written them, and they are within the capacity, since
+        // `spare` offered them.
+        unsafe { self.bytes.set_len(self.bytes.len() + bytes) };
     }
 
     /// Appends bytes.
