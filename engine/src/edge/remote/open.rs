@@ -42,8 +42,8 @@ pub fn send_over<B: Payload>(
     socket: Socket,
     parts: RemoteParts<B>,
 ) -> Result<crate::edge::Sender<B>, LinksGone> {
+    let shared = Arc::new(Shared::new(parts.bell.clone()));
     let (outer, inner) = local::halves(parts.edge.clone(), parts.bell, links.bell().clone());
-    let shared = Arc::new(Shared::default());
     let sender = super::Sender::new(outer, Arc::clone(&shared));
     let names = Names {
         edge: parts.edge.name.clone(),
@@ -111,8 +111,8 @@ impl<B: Payload> Seat<B> {
         edge: &EdgeOptions,
         bell: Bell,
     ) -> (Self, crate::edge::Receiver<B>) {
+        let shared = Arc::new(Shared::new(bell.clone()));
         let (ring, outer) = local::halves(edge.clone(), links.bell().clone(), bell);
-        let shared = Arc::new(Shared::default());
         let receiver = super::Receiver::new(outer, Arc::clone(&shared));
         (
             Self { ring, shared },

@@ -4,6 +4,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use ringway_netio::driver::DriverKind;
 use ringway_netio::session::Mode;
+use ringway_shm::Bell;
 
 use crate::edge::RejectReason;
 
@@ -29,14 +30,24 @@ pub struct RemoteStats {
 }
 
 /// One link and the half that its user holds. The link writes, the user reads.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Shared {
+    /// Wakes the user.
+    bell: Bell,
     stats: Mutex<RemoteStats>,
     /// Whether the peer has everything (sender).
     outcome: OnceLock<Result<(), RejectReason>>,
 }
 
 impl Shared {
+    pub(super) fn new(bell: Bell) -> Self {
+        Self {
+            bell,
+            stats: Mutex::default(),
+            outcome: OnceLock::new(),
+        }
+    }
+
     pub(super) fn stats(&self) -> RemoteStats {
         *self.stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -54,6 +65,8 @@ impl Shared {
 
     /// Says once how the stream arrived.
     pub(super) fn conclude(&self, outcome: Result<(), RejectReason>) {
-        self.outcome.get_or_init(|| outcome);
+        if self.outcome.set(outcome).is_ok() {
+            self.bell.ring();
+        }
     }
 }
