@@ -4,7 +4,7 @@ use crate::batch::Payload;
 use crate::clock::Clock;
 use crate::element::{StreamElement, Watermark};
 use crate::error::OperatorError;
-use crate::operator::{Collector, Emitter, Operator, Progress, SideTag, StepScope};
+use crate::operator::{Collector, Emitter, Operator, Progress, RowCounts, SideTag, StepScope};
 
 /// Records what an operator emits, and is full after `room` batches.
 struct Recorder<B> {
@@ -120,6 +120,23 @@ impl<Op, Out: Payload, S: Payload> Harness<Op, Out, S> {
     {
         self.call::<In>(|operator, out| operator.on_end(out))
             .expect("the end is processed");
+    }
+
+    /// The rows that were treated apart from others.
+    pub(crate) fn counts<In: Payload>(&self) -> RowCounts
+    where
+        Op: Operator<In, Out>,
+    {
+        self.operator.counts().expect("the operator counts rows")
+    }
+
+    /// Rows that came too late or without an event time.
+    pub(crate) fn dropped<In: Payload>(&self) -> u64
+    where
+        Op: Operator<In, Out>,
+    {
+        let counts = self.counts();
+        counts.late_rows + counts.untimed_rows
     }
 
     /// What was emitted since the last call.

@@ -2,19 +2,21 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch};
+use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use arrow::row::{RowConverter, SortField};
 
 use crate::batch::EVENT_TIME_COLUMN;
-use crate::column::{event_times, filter_batch};
-use crate::element::Watermark;
+use crate::column::event_times;
+use crate::element::{EventTime, Watermark};
 use crate::error::OperatorError;
 use crate::limits::BATCH_ROWS;
-use crate::operator::{Emitter, Operator, Progress, SideTag};
+use crate::operator::{Emitter, RowCounts, SideTag};
 use crate::operators::SpecError;
 use crate::operators::aggregate::KeyInterner;
+use crate::operators::gather::Gather;
+use crate::operators::late::set_late_aside;
 use crate::operators::row_of_batch::{PickedRows, RowOfBatch};
 use crate::operators::schema::{require_event_time, require_same_types};
 use crate::operators::top::{Top, TopState};
@@ -81,8 +83,7 @@ pub struct TopN {
     advancing: Option<Watermark>,
     /// Rows of all batches that kept rows are in, as of when they came.
     held_rows: usize,
-    late_rows: u64,
-    untimed_rows: u64,
+    counts: RowCounts,
 }
 
 /// Results that are to be a batch.
@@ -168,43 +169,8 @@ impl TopN {
             current: None,
             advancing: None,
             held_rows: 0,
-            late_rows: 0,
-            untimed_rows: 0,
+            counts: RowCounts::default(),
         })
-    }
-
-    /// Rows in no window that takes rows in.
-    pub const fn late_rows(&self) -> u64 {
-        self.late_rows
-    }
-
-    /// Rows without an event time, which are in no window.
-    pub const fn untimed_rows(&self) -> u64 {
-        self.untimed_rows
-    }
-
-    /// The rows of `batch` that are in time; the others go to the late output.
-    fn set_late_aside(
-        &mut self,
-        batch: RecordBatch,
-        out: &mut Emitter<'_, RecordBatch>,
-    ) -> Result<RecordBatch, OperatorError> {
-        let times = event_times(&batch)?;
-        let taken: BooleanArray = times
-            .iter()
-            .map(|time| Some(!self.state.is_late(time)))
-            .collect();
-        if taken.false_count() == 0 {
-            return Ok(batch);
-        }
-        let untimed = times.null_count();
-        self.untimed_rows += untimed as u64;
-        self.late_rows += (taken.false_count() - untimed) as u64;
-        if let Some(tag) = self.spec.late {
-            let others = BooleanArray::new(!taken.values(), None);
-            out.emit_side(tag, filter_batch(&batch, &others)?);
-        }
-        Ok(filter_batch(&batch, &taken)?)
     }
 
     fn add(&mut self, batch: RecordBatch) -> Result<(), OperatorError> {
@@ -276,49 +242,6 @@ impl TopN {
         }
         Ok(())
     }
-
-    /// Stages results until a batch is full.
-    fn fill(&mut self) {
-        while self.staged.ranks.len() < BATCH_ROWS {
-            let (top, at) = match self.current.take() {
-                Some(current) => current,
-                None => {
-                    let Some(top) = self.state.next_due() else {
-                        return;
-                    };
-                    if top.window.is_some() {
-                        self.interner.release(top.key);
-                    }
-                    (top, 0)
-                }
-            };
-            let Some(row) = top.rows.get(at) else {
-                continue;
-            };
-            self.staged.rows.push(Some(row));
-            self.staged.ranks.push(at as i64 + 1);
-            self.staged.windows.extend(top.window);
-            self.current = Some((top, at + 1));
-        }
-    }
-
-    fn go_on(&mut self, out: &mut Emitter<'_, RecordBatch>) -> Result<Progress, OperatorError> {
-        loop {
-            self.fill();
-            if self.staged.ranks.is_empty() {
-                break;
-            }
-            if out.is_full() {
-                return Ok(Progress::More);
-            }
-            out.emit(self.staged.build(&self.input)?);
-        }
-        self.compact()?;
-        if let Some(watermark) = self.advancing.take() {
-            out.watermark(watermark);
-        }
-        Ok(Progress::Done)
-    }
 }
 
 impl StagedRows {
@@ -338,32 +261,69 @@ impl StagedRows {
     }
 }
 
-impl Operator<RecordBatch, RecordBatch> for TopN {
-    fn process(
+impl Gather for TopN {
+    type In = RecordBatch;
+    type Out = RecordBatch;
+
+    fn take_in(
         &mut self,
         batch: RecordBatch,
         out: &mut Emitter<'_, RecordBatch>,
-    ) -> Result<Progress, OperatorError> {
+    ) -> Result<(), OperatorError> {
         require_same_types(&self.input, batch.schema_ref())?;
-        let batch = self.set_late_aside(batch, out)?;
-        self.add(batch)?;
-        self.go_on(out)
+        let is_late = |time| self.state.is_late(time);
+        let batch = set_late_aside(batch, is_late, self.spec.late, &mut self.counts, out)?;
+        self.add(batch)
     }
 
-    fn on_watermark(
-        &mut self,
-        watermark: Watermark,
-        out: &mut Emitter<'_, RecordBatch>,
-    ) -> Result<Progress, OperatorError> {
-        if !watermark.idle {
-            self.state.advance(watermark.timestamp);
+    fn advance(&mut self, watermark: EventTime) {
+        self.state.advance(watermark);
+    }
+
+    fn advancing(&mut self) -> &mut Option<Watermark> {
+        &mut self.advancing
+    }
+
+    fn fill(&mut self) -> Result<bool, OperatorError> {
+        while self.staged.ranks.len() < BATCH_ROWS {
+            let (top, at) = match self.current.take() {
+                Some(current) => current,
+                None => {
+                    let Some(top) = self.state.next_due() else {
+                        return Ok(true);
+                    };
+                    if top.window.is_some() {
+                        self.interner.release(top.key);
+                    }
+                    (top, 0)
+                }
+            };
+            let Some(row) = top.rows.get(at) else {
+                continue;
+            };
+            self.staged.rows.push(Some(row));
+            self.staged.ranks.push(at as i64 + 1);
+            self.staged.windows.extend(top.window);
+            self.current = Some((top, at + 1));
         }
-        self.advancing = Some(watermark);
-        self.go_on(out)
+        Ok(false)
     }
 
-    fn resume(&mut self, out: &mut Emitter<'_, RecordBatch>) -> Result<Progress, OperatorError> {
-        self.go_on(out)
+    fn is_empty(&self) -> bool {
+        self.staged.ranks.is_empty()
+    }
+
+    fn build(&mut self) -> Result<RecordBatch, OperatorError> {
+        self.staged.build(&self.input)
+    }
+
+    fn free_some(&mut self) -> Result<bool, OperatorError> {
+        self.compact()?;
+        Ok(true)
+    }
+
+    fn row_counts(&self) -> Option<RowCounts> {
+        Some(self.counts)
     }
 }
 

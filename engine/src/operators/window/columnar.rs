@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use arrow::array::{Array, BooleanArray, Int64Array, RecordBatch};
+use arrow::array::{Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 
 use super::assigner::WindowAssigner;
@@ -11,12 +11,14 @@ use super::frontier::Frontier;
 use super::panes::Panes;
 use super::stage::{Firing, Stage};
 use crate::batch::EVENT_TIME_COLUMN;
-use crate::column::{event_times, filter_batch};
+use crate::column::event_times;
 use crate::element::{EventTime, Watermark};
 use crate::error::OperatorError;
-use crate::operator::{Emitter, Operator, Progress, SideTag};
+use crate::operator::{Emitter, RowCounts, SideTag};
 use crate::operators::SpecError;
 use crate::operators::aggregate::AggregateSpec;
+use crate::operators::gather::Gather;
+use crate::operators::late::set_late_aside;
 use crate::operators::schema::{require_event_time, require_same_types};
 
 /// What a [`WindowAggregate`] computes.
@@ -102,8 +104,7 @@ pub struct WindowAggregate {
     firing: Option<Firing>,
     updates: VecDeque<(i128, Vec<u32>)>,
     advancing: Option<Watermark>,
-    late_rows: u64,
-    untimed_rows: u64,
+    counts: RowCounts,
 }
 
 impl WindowAggregate {
@@ -123,44 +124,8 @@ impl WindowAggregate {
             firing: None,
             updates: VecDeque::new(),
             advancing: None,
-            late_rows: 0,
-            untimed_rows: 0,
+            counts: RowCounts::default(),
         })
-    }
-
-    /// Rows that came after the allowed lateness of their last window.
-    pub const fn late_rows(&self) -> u64 {
-        self.late_rows
-    }
-
-    /// Rows without an event time, which are in no window.
-    pub const fn untimed_rows(&self) -> u64 {
-        self.untimed_rows
-    }
-
-    /// The rows of `batch` that are in a window that still takes rows in; the others go to
-    /// the late output.
-    fn set_late_aside(
-        &mut self,
-        batch: RecordBatch,
-        out: &mut Emitter<'_, RecordBatch>,
-    ) -> Result<RecordBatch, OperatorError> {
-        let times = event_times(&batch)?;
-        if times.null_count() == 0 && !self.frontier.is_late(arrow::compute::min(times)) {
-            return Ok(batch);
-        }
-        let taken: BooleanArray = times
-            .iter()
-            .map(|time| Some(!self.frontier.is_late(time)))
-            .collect();
-        let untimed = times.null_count();
-        self.untimed_rows += untimed as u64;
-        self.late_rows += (taken.false_count() - untimed) as u64;
-        if let Some(tag) = self.late {
-            let others = BooleanArray::new(!taken.values(), None);
-            out.emit_side(tag, filter_batch(&batch, &others)?);
-        }
-        Ok(filter_batch(&batch, &taken)?)
     }
 
     /// Windows that are complete and take in one of the rows give their results anew.
@@ -171,11 +136,14 @@ impl WindowAggregate {
         let mut changed: BTreeMap<i128, Vec<u32>> = BTreeMap::new();
         let mut seen = HashSet::new();
         for (time, key) in times.values().iter().zip(self.panes.row_keys()) {
+            let mut is_late = false;
             for number in self.frontier.reopened_by(*time) {
+                is_late = true;
                 if seen.insert((number, *key)) {
                     changed.entry(number).or_default().push(*key);
                 }
             }
+            self.counts.accepted_late_rows += u64::from(is_late);
         }
         self.updates.extend(changed);
     }
@@ -186,81 +154,78 @@ impl WindowAggregate {
             let window = self.frontier.assigner().window(number);
             return Some(Firing::of_keys(window, keys));
         }
-        let watermark = self.advancing?.timestamp;
+        let watermark = self.advancing.filter(|watermark| !watermark.idle)?;
         let window = self
             .frontier
-            .next_complete(watermark, self.panes.by_start())?;
+            .next_complete(watermark.timestamp, self.panes.by_start())?;
         Some(Firing::of_window(window, &self.panes))
-    }
-
-    /// Emits what is due, then passes the watermark on, then frees what has expired.
-    fn go_on(&mut self, out: &mut Emitter<'_, RecordBatch>) -> Result<Progress, OperatorError> {
-        loop {
-            while !self.stage.is_full() {
-                let Some(mut firing) = self.firing.take().or_else(|| self.next_firing()) else {
-                    break;
-                };
-                self.stage.add(&mut firing, &self.panes);
-                self.firing = (!firing.is_staged()).then_some(firing);
-            }
-            if self.stage.is_empty() {
-                break;
-            }
-            if out.is_full() {
-                return Ok(Progress::More);
-            }
-            out.emit(self.stage.build(&self.panes)?);
-        }
-        if let Some(watermark) = self.advancing.take() {
-            self.advanced(watermark.timestamp);
-            out.watermark(watermark);
-        }
-        Ok(match self.panes.free_some() {
-            true => Progress::More,
-            false => Progress::Done,
-        })
-    }
-
-    fn advanced(&mut self, watermark: EventTime) {
-        self.frontier.advance(watermark);
-        if let Some(late_through) = self.frontier.late_through() {
-            self.panes.expire(late_through);
-        }
     }
 }
 
-impl Operator<RecordBatch, RecordBatch> for WindowAggregate {
-    fn process(
+impl Gather for WindowAggregate {
+    type In = RecordBatch;
+    type Out = RecordBatch;
+
+    fn take_in(
         &mut self,
         batch: RecordBatch,
         out: &mut Emitter<'_, RecordBatch>,
-    ) -> Result<Progress, OperatorError> {
+    ) -> Result<(), OperatorError> {
         require_same_types(&self.input, batch.schema_ref())?;
-        let batch = self.set_late_aside(batch, out)?;
+        let is_late = |time| self.frontier.is_late(time);
+        let batch = set_late_aside(batch, is_late, self.late, &mut self.counts, out)?;
         if batch.num_rows() == 0 {
-            return Ok(Progress::Done);
+            return Ok(());
         }
         let times = event_times(&batch)?;
         self.panes.add(&batch, times.values())?;
         self.queue_updates(times);
-        self.go_on(out)
+        Ok(())
     }
 
-    fn on_watermark(
-        &mut self,
-        watermark: Watermark,
-        out: &mut Emitter<'_, RecordBatch>,
-    ) -> Result<Progress, OperatorError> {
-        if watermark.idle {
-            out.watermark(watermark);
-            return Ok(Progress::Done);
+    fn advance(&mut self, _watermark: EventTime) {
+        // The windows that it completes fire one after the other, and then it has come.
+    }
+
+    fn advancing(&mut self) -> &mut Option<Watermark> {
+        &mut self.advancing
+    }
+
+    fn fill(&mut self) -> Result<bool, OperatorError> {
+        while !self.stage.is_full() {
+            let Some(mut firing) = self.firing.take().or_else(|| self.next_firing()) else {
+                return Ok(true);
+            };
+            self.stage.add(&mut firing, &self.panes);
+            self.firing = (!firing.is_staged()).then_some(firing);
         }
-        self.advancing = Some(watermark);
-        self.go_on(out)
+        Ok(false)
     }
 
-    fn resume(&mut self, out: &mut Emitter<'_, RecordBatch>) -> Result<Progress, OperatorError> {
-        self.go_on(out)
+    fn is_empty(&self) -> bool {
+        self.stage.is_empty()
+    }
+
+    fn build(&mut self) -> Result<RecordBatch, OperatorError> {
+        self.stage.build(&self.panes)
+    }
+
+    fn passed_on(&mut self, watermark: Watermark) -> Watermark {
+        if !watermark.idle {
+            self.frontier.advance(watermark.timestamp);
+            if let Some(late_through) = self.frontier.late_through() {
+                self.panes.expire(late_through);
+            }
+        }
+        watermark
+    }
+
+    fn free_some(&mut self) -> Result<bool, OperatorError> {
+        Ok(!self.panes.free_some())
+    }
+
+    fn row_counts(&self) -> Option<RowCounts> {
+        Some(self.counts)
     }
 }
 

@@ -116,8 +116,8 @@ fn both_forms_give_the_same_rows_in_the_same_order() {
             let results = columns(&batches, windows.is_some());
             assert_eq!(results, typed(other.take_data()));
         }
-        let late = wide.operator.late_rows() + wide.operator.untimed_rows();
-        assert_eq!(late, other.operator.late_rows());
+        let late = wide.dropped();
+        assert_eq!(wide.counts(), other.counts());
         let aside = wide.take_side(SideTag::new(2));
         assert_eq!(aside.iter().map(Payload::rows).sum::<usize>() as u64, late);
         wide.watermark::<RecordBatch>(Watermark::MAX);

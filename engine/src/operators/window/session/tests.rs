@@ -231,7 +231,8 @@ fn one_run(random: &mut Random) {
     }
     assert_eq!(wide.operator.live(), (0, 0, 0), "all state is freed");
     assert_eq!(typed.operator.live(), 0);
-    let late = (wide.operator.late_rows() + wide.operator.untimed_rows()) as usize;
+    let late = wide.dropped() as usize;
+    assert_eq!(wide.counts(), typed.counts());
     assert_eq!(late, model.late);
     let aside = wide.take_side(SideTag::new(4));
     assert_eq!(aside.iter().map(Payload::rows).sum::<usize>(), late);

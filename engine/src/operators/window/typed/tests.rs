@@ -7,6 +7,7 @@ use arrow::datatypes::{DataType, Field, Float64Type, Int64Type, Schema};
 
 use super::*;
 use crate::element::StreamElement;
+use crate::operator::Operator;
 use crate::operators::testing::{Harness, Random};
 use crate::operators::window::{Count, Extreme, Mean, Sum, WindowAggregate, WindowSpec};
 use crate::operators::{AggregateKind, AggregateSpec};
@@ -151,10 +152,8 @@ fn check_against_columnar(random: &mut Random) {
         assert_eq!(got, columnar_rows(other.take()), "same results, same order");
     }
     let late = wide.take_side(LATE).iter().map(Rows::len).sum::<usize>() as u64;
-    assert_eq!(
-        late,
-        other.operator.late_rows() + other.operator.untimed_rows()
-    );
+    assert_eq!(late, other.dropped());
+    assert_eq!(wide.counts(), other.counts());
 }
 
 #[test]
