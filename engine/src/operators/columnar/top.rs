@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch};
 use arrow::compute::SortOptions;
-use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use arrow::row::{RowConverter, SortField};
 
-use crate::batch::EVENT_TIME_COLUMN;
 use crate::column::event_times;
 use crate::element::{EventTime, Watermark};
 use crate::error::OperatorError;
@@ -18,7 +17,9 @@ use crate::operators::aggregate::KeyInterner;
 use crate::operators::gather::Gather;
 use crate::operators::late::set_late_aside;
 use crate::operators::row_of_batch::{PickedRows, RowOfBatch};
-use crate::operators::schema::{require_event_time, require_same_types};
+use crate::operators::schema::{
+    int64_field, renamed, require_event_time, require_same_types, window_columns, window_fields,
+};
 use crate::operators::top::{Top, TopState};
 use crate::operators::window::{Window, WindowAssigner};
 
@@ -106,15 +107,12 @@ impl TopNSpec {
         require_event_time(input)?;
         KeyInterner::new(input, &self.key_columns)?;
         self.converter(input)?;
-        let int64 = |name: &str, nullable| Field::new(name, DataType::Int64, nullable).into();
         let mut fields: Vec<FieldRef> = Vec::new();
         if self.windows.is_some() {
-            fields.push(int64(EVENT_TIME_COLUMN, true));
-            fields.push(int64("window_start", false));
-            fields.push(int64("window_end", false));
+            fields.extend(window_fields());
         }
         fields.extend(input.fields().iter().cloned());
-        fields.push(int64("rank", false));
+        fields.push(int64_field("rank", false));
         let metadata = input.metadata().clone();
         Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
     }
@@ -171,6 +169,21 @@ impl TopN {
             held_rows: 0,
             counts: RowCounts::default(),
         })
+    }
+
+    /// The same operator, whose columns go by other names: two of them may have one otherwise.
+    ///
+    /// # Panics
+    /// When there are not as many names as columns.
+    #[must_use]
+    pub fn renamed(mut self, names: &[String]) -> Self {
+        self.staged.schema = renamed(&self.staged.schema, names);
+        self
+    }
+
+    /// The schema of the results.
+    pub fn output_schema(&self) -> &SchemaRef {
+        &self.staged.schema
     }
 
     fn add(&mut self, batch: RecordBatch) -> Result<(), OperatorError> {
@@ -250,10 +263,7 @@ impl StagedRows {
         let windows = std::mem::take(&mut self.windows);
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.schema.fields().len());
         if !windows.is_empty() {
-            for of in [Window::last, Window::start, Window::end] {
-                let values = windows.iter().map(|window| of(*window));
-                columns.push(Arc::new(Int64Array::from_iter_values(values)));
-            }
+            columns.extend(window_columns(&windows));
         }
         columns.extend(self.rows.take(input)?);
         columns.push(Arc::new(Int64Array::from(std::mem::take(&mut self.ranks))));

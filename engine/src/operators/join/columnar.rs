@@ -125,6 +125,21 @@ impl Join {
         })
     }
 
+    /// The same join, whose columns go by other names: two of them may have one otherwise.
+    ///
+    /// # Panics
+    /// When there are not as many names as columns.
+    #[must_use]
+    pub fn renamed(mut self, names: &[String]) -> Self {
+        self.joined.rename(names);
+        self
+    }
+
+    /// The schema of the results.
+    pub fn output_schema(&self) -> &SchemaRef {
+        self.joined.schema()
+    }
+
     fn begin(
         &mut self,
         is_left: bool,

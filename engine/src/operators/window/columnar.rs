@@ -1,16 +1,16 @@
 //! Aggregates by key and window over record batches.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
-use std::sync::Arc;
 
 use arrow::array::{Int64Array, RecordBatch};
-use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow::datatypes::SchemaRef;
 
 use super::assigner::WindowAssigner;
+use super::early::{Early, EarlyResults};
 use super::frontier::Frontier;
 use super::panes::Panes;
 use super::stage::{Firing, Stage};
-use crate::batch::EVENT_TIME_COLUMN;
+use crate::clock::ProcessingTime;
 use crate::column::event_times;
 use crate::element::{EventTime, Watermark};
 use crate::error::OperatorError;
@@ -19,7 +19,7 @@ use crate::operators::SpecError;
 use crate::operators::aggregate::AggregateSpec;
 use crate::operators::gather::Gather;
 use crate::operators::late::set_late_aside;
-use crate::operators::schema::{require_event_time, require_same_types};
+use crate::operators::schema::{require_event_time, require_same_types, results, window_fields};
 
 /// What a [`WindowAggregate`] computes.
 #[derive(Clone, Debug)]
@@ -33,6 +33,8 @@ pub struct WindowSpec {
     /// How long after its end a window still takes in rows, in milliseconds of event time.
     /// Each batch of them gives the results of the keys that it changed anew, in full.
     pub allowed_lateness_ms: u64,
+    /// When windows give results before they are complete.
+    pub early: EarlyResults,
     /// Where rows go that came after that, and rows without an event time. Without it they
     /// are counted only.
     pub late: Option<SideTag<RecordBatch>>,
@@ -47,16 +49,12 @@ impl WindowSpec {
     pub fn output_schema(&self, input: &SchemaRef) -> Result<SchemaRef, SpecError> {
         require_event_time(input)?;
         let panes = Panes::new(input, self.assigner, &self.key_columns, &self.aggregates)?;
-        let int64 = |name: &str, nullable| Field::new(name, DataType::Int64, nullable).into();
-        let mut fields: Vec<FieldRef> = vec![
-            int64(EVENT_TIME_COLUMN, true),
-            int64("window_start", false),
-            int64("window_end", false),
-        ];
-        fields.extend(panes.interner.fields().iter().cloned());
-        fields.extend(panes.accumulators.fields());
-        let metadata = input.metadata().clone();
-        Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
+        Ok(results(
+            input,
+            window_fields(),
+            &panes.interner,
+            &panes.accumulators,
+        ))
     }
 }
 
@@ -72,7 +70,7 @@ impl WindowSpec {
 ///
 /// use arrow::datatypes::{DataType, Field, Schema};
 /// use ringway::operator::SideTag;
-/// use ringway::operators::window::{WindowAggregate, WindowAssigner, WindowSpec};
+/// use ringway::operators::window::{EarlyResults, WindowAggregate, WindowAssigner, WindowSpec};
 /// use ringway::operators::{AggregateKind, AggregateSpec};
 ///
 /// let flights = Arc::new(Schema::new(vec![
@@ -88,6 +86,7 @@ impl WindowSpec {
 ///         AggregateSpec::of(AggregateKind::Mean, 2, "mean_delay"),
 ///     ],
 ///     allowed_lateness_ms: 0,
+///     early: EarlyResults::default(),
 ///     late: Some(SideTag::new(0)),
 /// };
 /// assert_eq!(spec.output_schema(&flights)?.field(3).name(), "carrier");
@@ -100,6 +99,7 @@ pub struct WindowAggregate {
     frontier: Frontier,
     late: Option<SideTag<RecordBatch>>,
     panes: Panes,
+    pub(super) early: Early,
     stage: Stage,
     firing: Option<Firing>,
     updates: VecDeque<(i128, Vec<u32>)>,
@@ -119,6 +119,7 @@ impl WindowAggregate {
             input,
             frontier: Frontier::new(spec.assigner, spec.allowed_lateness_ms),
             late: spec.late,
+            early: Early::new(spec.early),
             stage: Stage::new(output, &panes, spec.assigner.is_tumbling()),
             panes,
             firing: None,
@@ -180,6 +181,9 @@ impl Gather for WindowAggregate {
         let times = event_times(&batch)?;
         self.panes.add(&batch, times.values())?;
         self.queue_updates(times);
+        let (times, keys) = (times.values(), self.panes.row_keys());
+        let early = self.early.add(times, keys, &self.frontier, out.now());
+        self.updates.extend(early);
         Ok(())
     }
 
@@ -213,6 +217,7 @@ impl Gather for WindowAggregate {
     fn passed_on(&mut self, watermark: Watermark) -> Watermark {
         if !watermark.idle {
             self.frontier.advance(watermark.timestamp);
+            self.early.forget_complete(&self.frontier);
             if let Some(late_through) = self.frontier.late_through() {
                 self.panes.expire(late_through);
             }
@@ -222,6 +227,14 @@ impl Gather for WindowAggregate {
 
     fn free_some(&mut self) -> Result<bool, OperatorError> {
         Ok(!self.panes.free_some())
+    }
+
+    fn due_at(&self) -> Option<ProcessingTime> {
+        self.early.due_at()
+    }
+
+    fn on_time(&mut self) {
+        self.updates.extend(self.early.fire(&self.frontier));
     }
 
     fn row_counts(&self) -> Option<RowCounts> {

@@ -333,8 +333,8 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::operator::Operator;
     use crate::element::StreamElement;
+    use crate::operator::Operator;
     use crate::operators::testing::{Harness, Random};
     use crate::operators::window::Count;
 

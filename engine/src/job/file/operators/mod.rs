@@ -3,11 +3,19 @@
 mod aggregate;
 mod aggregates;
 mod alias;
+mod columns;
+mod count_window;
+mod deduplicate;
 mod filter;
+mod grouped;
+mod join;
 mod map;
+mod session;
 mod split;
+mod top_n;
 mod watermarks;
 mod window;
+mod windows;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -16,28 +24,46 @@ use super::common::ConsumerCommon;
 use super::error::JobFileError;
 use super::inputs::Consumer;
 use super::names::did_you_mean;
+use super::tree::{Node, Value};
 use super::wiring::Wiring;
 
 /// Adds an operator and names its outputs.
 type Add = fn(&mut Wiring<'_>, &Consumer<'_>) -> Result<(), JobFileError>;
 
 /// The types of operators.
-const TYPES: [(&str, Add); 10] = [
+const TYPES: [(&str, Add); 16] = [
     ("aggregate", aggregate::add),
     ("broadcast", alias::broadcast),
+    ("count_window", count_window::add),
+    ("deduplicate", deduplicate::add),
     ("filter", filter::add),
+    ("interval_join", join::add_interval),
     ("key_by", alias::key_by),
     ("map", map::add),
     ("rebalance", alias::rebalance),
+    ("session", session::add),
     ("split", split::add),
+    ("top_n", top_n::add),
     ("union", alias::union),
     ("watermarks", watermarks::add),
     ("window", window::add),
+    ("window_join", join::add_window),
 ];
+
+/// The types of operators that take a left and a right input.
+const OF_TWO: [&str; 2] = ["interval_join", "window_join"];
 
 #[derive(Deserialize)]
 struct OfType {
     r#type: String,
+}
+
+/// Whether the operator that stands at `node` takes a left and a right input.
+pub(super) fn takes_two(node: &Node) -> bool {
+    match node.entry("type").map(|entry| &entry.node.value) {
+        Some(Value::Text(name)) => OF_TWO.contains(&name.as_str()),
+        _ => false,
+    }
 }
 
 /// Adds an operator and names its outputs.
@@ -65,7 +91,9 @@ fn own_keys<T: DeserializeOwned>(
     wiring: &Wiring<'_>,
     consumer: &Consumer<'_>,
 ) -> Result<T, JobFileError> {
-    let known: Vec<&str> = ConsumerCommon::KEYS.into_iter().chain(["type"]).collect();
+    let inputs = consumer.inputs.iter().map(|(key, _)| *key);
+    let known = ConsumerCommon::KEYS.into_iter().chain(["type"]);
+    let known: Vec<&str> = known.chain(inputs).collect();
     let declared = &consumer.declared;
     let node = declared.node.without(&known);
     wiring.document.read(&declared.path(&[]), &node, &known)

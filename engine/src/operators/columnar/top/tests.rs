@@ -1,7 +1,7 @@
 //! The columnar form against the typed one, which has a model of its own.
 
 use arrow::array::AsArray;
-use arrow::datatypes::Int64Type;
+use arrow::datatypes::{DataType, Field, Int64Type};
 
 use super::*;
 use crate::batch::{Payload, Row, Rows};

@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch};
-use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow::array::{BooleanArray, Int64Array, RecordBatch};
+use arrow::datatypes::SchemaRef;
 
 use super::super::assigner::Window;
 use super::super::slots::SlotPool;
 use super::sessions::{DueState, Sessions};
-use crate::batch::EVENT_TIME_COLUMN;
 use crate::column::{event_times, filter_batch};
 use crate::element::{EventTime, Watermark};
 use crate::error::OperatorError;
@@ -18,7 +17,9 @@ use crate::operator::{Emitter, RowCounts, SideTag};
 use crate::operators::SpecError;
 use crate::operators::aggregate::{Accumulators, AggregateSpec, FastHash, KeyInterner};
 use crate::operators::gather::Gather;
-use crate::operators::schema::{require_event_time, require_same_types};
+use crate::operators::schema::{
+    require_event_time, require_same_types, results, window_columns, window_fields,
+};
 
 /// Sessions that one step frees without a result, so that many do not hold the core.
 const FREED_SESSIONS_MAX: usize = 65_536;
@@ -104,16 +105,7 @@ impl SessionSpec {
         require_event_time(input)?;
         let keys = KeyInterner::new(input, &self.key_columns)?;
         let accumulators = Accumulators::new(input, &self.aggregates)?;
-        let int64 = |name: &str, nullable| Field::new(name, DataType::Int64, nullable).into();
-        let mut fields: Vec<FieldRef> = vec![
-            int64(EVENT_TIME_COLUMN, true),
-            int64("window_start", false),
-            int64("window_end", false),
-        ];
-        fields.extend(keys.fields().iter().cloned());
-        fields.extend(accumulators.fields());
-        let metadata = input.metadata().clone();
-        Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
+        Ok(results(input, window_fields(), &keys, &accumulators))
     }
 }
 
@@ -243,19 +235,10 @@ impl StagedSessions {
         keys: &KeyInterner,
         accumulators: &Accumulators,
     ) -> Result<RecordBatch, OperatorError> {
-        let windows = std::mem::take(&mut self.windows);
-        let column = |of: fn(Window) -> i64| -> ArrayRef {
-            Arc::new(Int64Array::from_iter_values(
-                windows.iter().map(|window| of(*window)),
-            ))
-        };
-        let mut columns = vec![
-            column(Window::last),
-            column(Window::start),
-            column(Window::end),
-        ];
+        let mut columns = window_columns(&self.windows).to_vec();
         columns.extend(keys.columns(&self.keys)?);
         columns.extend(accumulators.finish(&self.slots)?);
+        self.windows.clear();
         self.keys.clear();
         self.slots.clear();
         Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)

@@ -9,7 +9,9 @@ use super::*;
 use crate::element::StreamElement;
 use crate::operator::Operator;
 use crate::operators::testing::{Harness, Random};
-use crate::operators::window::{Count, Extreme, Mean, Sum, WindowAggregate, WindowSpec};
+use crate::operators::window::{
+    Count, EarlyResults, Extreme, Mean, Sum, WindowAggregate, WindowSpec,
+};
 use crate::operators::{AggregateKind, AggregateSpec};
 
 const LATE: SideTag<Rows<Value>> = SideTag::new(0);
@@ -52,6 +54,7 @@ fn columnar(assigner: WindowAssigner, lateness_ms: u64) -> Harness<WindowAggrega
             AggregateSpec::of(Max, 2, "max"),
         ],
         allowed_lateness_ms: lateness_ms,
+        early: EarlyResults::default(),
         late: Some(SideTag::new(0)),
     };
     let operator = WindowAggregate::new(batch(&[]).schema(), spec).expect("a fitting spec");

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::VecDeque;
 use std::hash::Hash;
 
-use super::aggregator::Aggregator;
+use super::super::aggregator::Aggregator;
 use crate::batch::{Row, Rows};
 use crate::element::{EventTime, Watermark};
 use crate::error::OperatorError;
@@ -203,8 +203,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::operator::Operator;
     use crate::element::Watermark;
+    use crate::operator::Operator;
     use crate::operators::testing::{Harness, Random};
     use crate::operators::window::{Count, Sum};
 
