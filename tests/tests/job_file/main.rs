@@ -9,6 +9,7 @@ mod clashes;
 mod forms;
 mod grouped;
 mod joins;
+mod pages;
 mod refused;
 mod refused_operators;
 mod running;
