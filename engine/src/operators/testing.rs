@@ -1,6 +1,11 @@
 //! Drives one operator in a test, with as little room in its output as the test wants.
 
-use crate::batch::Payload;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use arrow::datatypes::{DataType, Field, Schema};
+
+use crate::batch::{Payload, Row};
 use crate::clock::Clock;
 use crate::element::{StreamElement, Watermark};
 use crate::error::OperatorError;
@@ -167,6 +172,17 @@ fn data<B>(elements: Vec<StreamElement<B>>) -> Vec<B> {
             _ => None,
         })
         .collect()
+}
+
+/// The columns `event_time`, `key` and `value` of rows of key and value.
+pub(crate) fn batch_of_values(rows: &[Row<(i64, i64)>]) -> RecordBatch {
+    let field = |name| Field::new(name, DataType::Int64, true);
+    let schema = Schema::new(vec![field("event_time"), field("key"), field("value")]);
+    let times: Int64Array = rows.iter().map(|row| row.event_time).collect();
+    let keys: Int64Array = rows.iter().map(|row| Some(row.value.0)).collect();
+    let values: Int64Array = rows.iter().map(|row| Some(row.value.1)).collect();
+    let columns: Vec<ArrayRef> = vec![Arc::new(times), Arc::new(keys), Arc::new(values)];
+    RecordBatch::try_new(Arc::new(schema), columns).expect("columns and schema agree")
 }
 
 /// A small generator of random numbers whose seed is printed and can be given again in

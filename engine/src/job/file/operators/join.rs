@@ -12,6 +12,7 @@ use crate::job::file::stream::{Route, Stream};
 use crate::job::file::units::{SignedSpan, Span};
 use crate::job::file::wiring::Wiring;
 use crate::operator::SideTag;
+use crate::operators::SpecError;
 use crate::operators::join::{IntervalBounds, Join, JoinKind, JoinSpec, JoinTime};
 
 #[derive(Deserialize)]
@@ -86,34 +87,58 @@ fn add(
     time: JoinTime,
     join: JoinKeys,
 ) -> Result<(), JobFileError> {
-    let declared = &consumer.declared;
     if consumer.common.exchange.is_some() {
         let message = "rows of a join go by its keys: leave `exchange` out";
-        return Err(wiring
-            .document
-            .error(&declared.path(&["exchange"]), message));
+        let path = consumer.declared.path(&["exchange"]);
+        return Err(wiring.document.error(&path, message));
     }
     let [left, right] = wiring.two_inputs(consumer)?;
     wiring.require_event_time(consumer, "left", &left)?;
     wiring.require_event_time(consumer, "right", &right)?;
     let [left_keys, right_keys] = join_keys(wiring, consumer, &join.keys, [&left, &right])?;
+    let left = left.routed(&Route::Key(left_keys.clone()));
+    let right = right.routed(&Route::Key(right_keys.clone()));
     let spec = JoinSpec {
         kind: join.kind,
         time,
-        left_keys: left_keys.clone(),
-        right_keys: right_keys.clone(),
+        left_keys,
+        right_keys,
         left_late: Some(SideTag::new(0)),
         right_late: Some(SideTag::new(1)),
     };
+    let names = names(wiring, consumer, &spec, &join.suffixes, [&left, &right])?;
+    let inputs = [left.schema.clone(), right.schema.clone()];
+    let make = move || -> Result<Join, SpecError> {
+        let [left, right] = inputs.clone();
+        Ok(Join::new(left, right, spec.clone())?.renamed(&names))
+    };
+    let example = make().map_err(|error| refused(wiring, consumer, &error))?;
+    let schema = example.output_schema().clone();
+    let sides = ["left_late", "right_late"];
+    let node = wiring.operator_of_two(consumer, [&left, &right], &sides, move |_| {
+        Ok(Box::new(make()?))
+    });
+    let name = consumer.declared.name;
+    for (port, (side, input)) in sides.into_iter().zip([left, right]).enumerate() {
+        let late = Stream::of(node, Port::Side(port), input.schema);
+        wiring.name(format!("{name}.{side}"), late);
+    }
+    wiring.name(name, Stream::of(node, Port::Main, schema));
+    Ok(())
+}
+
+/// What the columns of the results are called.
+fn names(
+    wiring: &Wiring<'_>,
+    consumer: &Consumer<'_>,
+    spec: &JoinSpec,
+    [left_suffix, right_suffix]: &[Option<String>; 2],
+    [left, right]: [&Stream; 2],
+) -> Result<Vec<String>, JobFileError> {
     let schema = spec.output_schema(&left.schema, &right.schema);
-    let schema = schema.map_err(|error| {
-        wiring
-            .document
-            .error(&declared.path(&[]), error.to_string())
-    })?;
+    let schema = schema.map_err(|error| refused(wiring, consumer, &error))?;
     let (left_columns, right_columns) = spec.columns_of_inputs(&left.schema, &right.schema);
-    let [left_suffix, right_suffix] = &join.suffixes;
-    let from_inputs = [
+    let inputs = [
         FromInput {
             columns: left_columns,
             suffix: left_suffix.as_deref().unwrap_or("_left"),
@@ -125,33 +150,12 @@ fn add(
             suffix_key: "right_suffix",
         },
     ];
-    let names = columns::distinct(wiring, consumer, &schema, &from_inputs)?;
-    let make = {
-        let (left, right) = (left.schema.clone(), right.schema.clone());
-        move || Ok(Join::new(left.clone(), right.clone(), spec.clone())?.renamed(&names))
-    };
-    let (left, right) = (
-        left.routed(&Route::Key(left_keys)),
-        right.routed(&Route::Key(right_keys)),
-    );
-    let schema = make()
-        .map(|join: Join| join.output_schema().clone())
-        .map_err(|error: crate::operators::SpecError| {
-            wiring
-                .document
-                .error(&declared.path(&[]), error.to_string())
-        })?;
-    let sides = ["left_late", "right_late"];
-    let node = wiring.operator_of_two(consumer, [&left, &right], &sides, move |_| {
-        Ok(Box::new(make()?))
-    });
-    let name = declared.name;
-    for (side, stream) in [left, right].into_iter().enumerate() {
-        let late = Stream::of(node, Port::Side(side), stream.schema);
-        wiring.name(format!("{name}.{}", sides[side]), late);
-    }
-    wiring.name(name, Stream::of(node, Port::Main, schema));
-    Ok(())
+    columns::distinct(wiring, consumer, &schema, &inputs)
+}
+
+fn refused(wiring: &Wiring<'_>, consumer: &Consumer<'_>, error: &SpecError) -> JobFileError {
+    let path = consumer.declared.path(&[]);
+    wiring.document.error(&path, error.to_string())
 }
 
 /// The positions of the key columns of either side.

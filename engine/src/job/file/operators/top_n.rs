@@ -14,6 +14,7 @@ use crate::job::file::stream::Stream;
 use crate::job::file::units::Span;
 use crate::job::file::wiring::Wiring;
 use crate::operator::SideTag;
+use crate::operators::SpecError;
 use crate::operators::columnar::{TopN, TopNSpec};
 use crate::operators::window::WindowAssigner;
 use crate::partition::Parallelism;
@@ -59,10 +60,11 @@ pub(super) fn add(wiring: &mut Wiring<'_>, consumer: &Consumer<'_>) -> Result<()
     };
     let names = columns::distinct(wiring, consumer, &schema, &[from_input])?;
     let taken_in = input.schema.clone();
-    let make = move || Ok(TopN::new(taken_in.clone(), spec.clone())?.renamed(&names));
-    let schema = make()
-        .map(|top: TopN| top.output_schema().clone())
-        .map_err(|error: crate::operators::SpecError| refuse(error.to_string()))?;
+    let make = move || -> Result<TopN, SpecError> {
+        Ok(TopN::new(taken_in.clone(), spec.clone())?.renamed(&names))
+    };
+    let example = make().map_err(|error| refuse(error.to_string()))?;
+    let schema = example.output_schema().clone();
     let sides: &[&str] = if windows.is_some() { &["late"] } else { &[] };
     let node = wiring.operator(consumer, &input, sides, move |_| Ok(Box::new(make()?)));
     if !is_keyed {

@@ -1,25 +1,15 @@
 //! The columnar form against the typed one, which has a model of its own.
 
 use arrow::array::AsArray;
-use arrow::datatypes::{DataType, Field, Int64Type};
+use arrow::datatypes::Int64Type;
 
 use super::*;
 use crate::batch::{Payload, Row, Rows};
 use crate::operators::columnar::samples::duplicate_names;
 use crate::operators::rows;
-use crate::operators::testing::{Harness, Random};
+use crate::operators::testing::{Harness, Random, batch_of_values as batch};
 
 type Value = (i64, i64);
-
-fn batch(rows: &[Row<Value>]) -> RecordBatch {
-    let field = |name| Field::new(name, DataType::Int64, true);
-    let schema = Schema::new(vec![field("event_time"), field("key"), field("value")]);
-    let times: Int64Array = rows.iter().map(|row| row.event_time).collect();
-    let keys: Int64Array = rows.iter().map(|row| Some(row.value.0)).collect();
-    let values: Int64Array = rows.iter().map(|row| Some(row.value.1)).collect();
-    let columns: Vec<ArrayRef> = vec![Arc::new(times), Arc::new(keys), Arc::new(values)];
-    RecordBatch::try_new(Arc::new(schema), columns).expect("columns and schema agree")
-}
 
 fn spec(rows_max: usize, descending: bool, windows: Option<WindowAssigner>) -> TopNSpec {
     TopNSpec {

@@ -221,26 +221,16 @@ impl Gather for CountAggregate {
 #[cfg(test)]
 mod tests {
     use arrow::array::AsArray;
-    use arrow::datatypes::{DataType, Field, Int64Type, Schema};
+    use arrow::datatypes::Int64Type;
 
     use super::*;
     use crate::batch::{Row, Rows};
     use crate::operators::AggregateKind;
-    use crate::operators::testing::{Harness, Random};
+    use crate::operators::testing::{Harness, Random, batch_of_values as batch};
     use crate::operators::window::{CountResult, CountWindow, Sum};
 
     type Value = (i64, i64);
     type Out = Rows<CountResult<i64, i64>>;
-
-    fn batch(rows: &[Row<Value>]) -> RecordBatch {
-        let field = |name| Field::new(name, DataType::Int64, true);
-        let schema = Schema::new(vec![field("event_time"), field("key"), field("value")]);
-        let times: Int64Array = rows.iter().map(|row| row.event_time).collect();
-        let keys: Int64Array = rows.iter().map(|row| Some(row.value.0)).collect();
-        let values: Int64Array = rows.iter().map(|row| Some(row.value.1)).collect();
-        let columns: Vec<ArrayRef> = vec![Arc::new(times), Arc::new(keys), Arc::new(values)];
-        RecordBatch::try_new(Arc::new(schema), columns).expect("columns and schema agree")
-    }
 
     fn columnar(rows_max: u64, room: usize) -> Harness<CountAggregate, RecordBatch> {
         let spec = CountSpec {
