@@ -120,7 +120,7 @@ fn the_job_of_a_page_gives_what_the_page_says() {
             jobs += 1;
         }
     }
-    assert_eq!(jobs, 17);
+    assert!(jobs >= 17, "{jobs} jobs: a page has lost its own");
 }
 
 #[test]
@@ -201,5 +201,5 @@ fn the_keys_that_the_pages_explain_are_those_that_there_are() {
         assert_eq!(listed, known, "docs/JOB_FILES.md, {}", page.name);
         types += 1;
     }
-    assert_eq!(types, 16);
+    assert!(types >= 16, "{types} types: a page has lost its row");
 }
