@@ -54,6 +54,8 @@ fn join_refused(from: &str, to: &str, line: usize, key: &str, says: &[&str]) {
 fn a_join_needs_two_inputs_that_are_there() {
     join_refused("\"bids\"", "\"bid\"", 2, "left", &["did you mean `bids`?"]);
     join_refused("left = \"bids\"\n", "", 0, "", &["`left` is missing"]);
+    let says = ["did you mean `interval_join`?"];
+    join_refused("interval_join", "intervall_join", 1, "type", &says);
     join_refused("right = ", "input = ", 0, "", &["`right` is missing"]);
     let both = "left = [\"bids\", \"numbers\"]";
     let says = ["the columns differ"];

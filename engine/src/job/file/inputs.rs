@@ -59,7 +59,7 @@ impl Declared<'_> {
     /// When it does not name them.
     fn inputs(&self, document: &Document) -> Result<Vec<(&'static str, Names)>, JobFileError> {
         let path = self.path(&[]);
-        if self.section == Section::Operators && takes_two(self.node) {
+        if self.section == Section::Operators && takes_two(document, self)? {
             let node = self.node.only(&["left", "right"]);
             let TwoInputs { left, right } = document.read(&path, &node, &[])?;
             return Ok(vec![("left", left), ("right", right)]);

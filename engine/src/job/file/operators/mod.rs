@@ -21,10 +21,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::common::ConsumerCommon;
+use super::document::Document;
 use super::error::JobFileError;
-use super::inputs::Consumer;
+use super::inputs::{Consumer, Declared};
 use super::names::did_you_mean;
-use super::tree::{Node, Value};
 use super::wiring::Wiring;
 
 /// Adds an operator and names its outputs.
@@ -58,12 +58,16 @@ struct OfType {
     r#type: String,
 }
 
-/// Whether the operator that stands at `node` takes a left and a right input.
-pub(super) fn takes_two(node: &Node) -> bool {
-    match node.entry("type").map(|entry| &entry.node.value) {
-        Some(Value::Text(name)) => OF_TWO.contains(&name.as_str()),
-        _ => false,
-    }
+/// Whether an operator takes a left and a right input.
+///
+/// # Errors
+/// When there is no such type.
+pub(super) fn takes_two(
+    document: &Document,
+    declared: &Declared<'_>,
+) -> Result<bool, JobFileError> {
+    let (name, _) = of_type(document, declared)?;
+    Ok(OF_TWO.contains(&name))
 }
 
 /// Adds an operator and names its outputs.
@@ -71,16 +75,23 @@ pub(super) fn takes_two(node: &Node) -> bool {
 /// # Errors
 /// When there is no such type, a key does not fit, or the rows of the input do not.
 pub(super) fn add(wiring: &mut Wiring<'_>, consumer: &Consumer<'_>) -> Result<(), JobFileError> {
-    let declared = &consumer.declared;
+    let (_, add) = of_type(wiring.document, &consumer.declared)?;
+    add(wiring, consumer)
+}
+
+fn of_type(
+    document: &Document,
+    declared: &Declared<'_>,
+) -> Result<(&'static str, Add), JobFileError> {
     let node = declared.node.only(&["type"]);
-    let OfType { r#type } = wiring.document.read(&declared.path(&[]), &node, &[])?;
-    let Some((_, add)) = TYPES.iter().find(|(name, _)| *name == r#type) else {
+    let OfType { r#type } = document.read(&declared.path(&[]), &node, &[])?;
+    let found = TYPES.into_iter().find(|(name, _)| *name == r#type);
+    found.ok_or_else(|| {
         let known = TYPES.map(|(name, _)| name);
         let known = did_you_mean(&r#type, &known);
         let message = format!("there is no operator of the type `{type}`{known}");
-        return Err(wiring.document.error(&declared.path(&["type"]), message));
-    };
-    add(wiring, consumer)
+        document.error(&declared.path(&["type"]), message)
+    })
 }
 
 /// The keys that an operator has of its own.
