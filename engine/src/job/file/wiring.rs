@@ -161,11 +161,7 @@ impl<'a> Wiring<'a> {
         for (index, name) in names.as_slice().iter().enumerate() {
             let mut path = consumer.declared.path(&[key]);
             path.extend(names.key_of(index));
-            let Ok(column) = schema.index_of(name) else {
-                let known: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
-                let message = format!("there is no column `{name}`{}", did_you_mean(name, &known));
-                return Err(self.document.error(&path, message));
-            };
+            let column = self.column(&path, name, schema)?;
             if let Err(error) = KeyColumns::bind(schema, &[column]) {
                 return Err(self.document.error(&path, no_key(schema, column, &error)));
             }
@@ -178,6 +174,23 @@ impl<'a> Wiring<'a> {
                 .error(&path, "the list is empty: name a column"));
         }
         Ok(columns)
+    }
+
+    /// The position of the column `name`, which is named at `path`.
+    ///
+    /// # Errors
+    /// When there is no such column.
+    pub(super) fn column(
+        &self,
+        path: &[String],
+        name: &str,
+        schema: &SchemaRef,
+    ) -> Result<usize, JobFileError> {
+        schema.index_of(name).map_err(|_| {
+            let known: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+            let message = format!("there is no column `{name}`{}", did_you_mean(name, &known));
+            self.document.error(path, message)
+        })
     }
 
     /// Adds an operator that takes `input` and has side outputs of these names;

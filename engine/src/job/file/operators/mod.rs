@@ -4,6 +4,7 @@ mod aggregate;
 mod aggregates;
 mod alias;
 mod columns;
+mod condition;
 mod count_window;
 mod deduplicate;
 mod filter;

@@ -9,7 +9,6 @@ use crate::job::Port;
 use crate::job::file::common::Names;
 use crate::job::file::error::JobFileError;
 use crate::job::file::inputs::Consumer;
-use crate::job::file::names::did_you_mean;
 use crate::job::file::stream::Stream;
 use crate::job::file::units::Span;
 use crate::job::file::wiring::Wiring;
@@ -107,15 +106,9 @@ fn order(
     let mut columns = Vec::new();
     for (index, text) in order.as_slice().iter().enumerate() {
         let (name, descending) = column_and_direction(text);
-        let Ok(column) = input.schema.index_of(name) else {
-            let fields = input.schema.fields().iter();
-            let known: Vec<&str> = fields.map(|field| field.name().as_str()).collect();
-            let mut path = consumer.declared.path(&["order"]);
-            path.extend(order.key_of(index));
-            let message = format!("there is no column `{name}`{}", did_you_mean(name, &known));
-            return Err(wiring.document.error(&path, message));
-        };
-        columns.push((column, descending));
+        let mut path = consumer.declared.path(&["order"]);
+        path.extend(order.key_of(index));
+        columns.push((wiring.column(&path, name, &input.schema)?, descending));
     }
     if columns.is_empty() {
         let path = consumer.declared.path(&["order"]);
