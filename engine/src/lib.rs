@@ -58,3 +58,8 @@ mod operator_pages {
         triggers window
     }
 }
+
+/// Runs the examples of the page on embedding.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/EMBEDDING.md")]
+struct Embedding;
