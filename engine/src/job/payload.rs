@@ -3,7 +3,10 @@
 use std::any::{Any, TypeId};
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use ringway_shm::Bell;
 
 use crate::batch::Payload;
@@ -12,6 +15,7 @@ use crate::gate::InputGate;
 use crate::operator::Subtask;
 use crate::output::{Output, Partitioner};
 use crate::task::{Chain, GateTask, OutputStage, SideOutlet, Stage, Task, TypedSideOutlet};
+use crate::wire::{Columns, PayloadCodec};
 
 /// Something typed by a payload type, without the type: a sender, a receiver, a stage, a
 /// partitioner. What is put in under a [`PayloadType`] is taken out under the same.
@@ -36,6 +40,44 @@ impl Erased {
     }
 }
 
+/// A `PayloadCodec<B>` without the type: how batches of a stream go to other processes.
+#[derive(Clone)]
+pub struct Codec {
+    codec: Arc<dyn Any + Send + Sync>,
+    schema: Option<SchemaRef>,
+}
+
+impl Codec {
+    /// Hides the type of `codec`.
+    pub fn new<B: Payload>(codec: Arc<dyn PayloadCodec<B>>) -> Self {
+        Self {
+            schema: codec.schema(),
+            codec: Arc::new(codec),
+        }
+    }
+
+    /// The codec of a type that needs none said, if `payload` is one: record batches.
+    pub(super) fn of_record_batches(payload: PayloadType) -> Option<Self> {
+        let batches = PayloadType::of::<RecordBatch>() == payload;
+        batches.then(|| Self::new::<RecordBatch>(Arc::new(Columns::any())))
+    }
+
+    /// The codec.
+    ///
+    /// # Panics
+    /// When it is of another type: the graph checks payload types when codecs are given.
+    pub fn of<B: Payload>(&self) -> Arc<dyn PayloadCodec<B>> {
+        let codec = self.codec.downcast_ref::<Arc<dyn PayloadCodec<B>>>();
+        // Invariant: the graph compares the payload type before it takes a codec.
+        codec.expect("codecs are of their stream's type").clone()
+    }
+
+    /// The schema of what goes over the wire, where it is fixed.
+    pub fn schema(&self) -> Option<&SchemaRef> {
+        self.schema.as_ref()
+    }
+}
+
 /// A payload type, as a value.
 #[derive(Clone, Copy)]
 pub struct PayloadType(&'static dyn PayloadOps);
@@ -52,7 +94,7 @@ impl PayloadType {
     }
 
     /// Opens a local edge. Returns a `Sender<B>` and a `Receiver<B>`.
-    pub(super) fn open_edge(self, options: EdgeOptions, from: Bell, to: Bell) -> (Erased, Erased) {
+    pub fn open_edge(self, options: EdgeOptions, from: Bell, to: Bell) -> (Erased, Erased) {
         self.0.open_edge(options, from, to)
     }
 

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use ringway::clock::process_cpu_time;
 use ringway::job::file::Connected;
 use ringway::job::{JobOutcome, JobReport};
 use ringway::task::{Latency, TaskReport};
-use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
 use crate::args::Planned;
@@ -105,7 +105,7 @@ impl<'a> Summary<'a> {
             workers: planned.plan.workers.len(),
             elapsed_s: report.elapsed.as_secs_f64(),
             first_row_s: first_row,
-            cpu_s: cpu_time().as_secs_f64(),
+            cpu_s: process_cpu_time().as_secs_f64(),
             rows_in,
             rows_out: total(|task| task.sink_rows),
             rows_per_s: rate(rows_in, report.elapsed),
@@ -271,10 +271,4 @@ const fn outcome(outcome: &JobOutcome) -> &'static str {
         JobOutcome::Cancelled => "cancelled",
         JobOutcome::Failed(_) => "failed",
     }
-}
-
-/// CPU time of the whole process so far, user and system.
-fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
 }
