@@ -12,5 +12,6 @@ pub mod driver;
 pub mod event_wait;
 pub mod executor;
 pub mod frame;
+pub mod net;
 pub mod probe;
 pub mod session;

@@ -20,6 +20,14 @@ pub enum Completion {
         /// Who, where that has an address.
         peer: Option<SocketAddr>,
     },
+    /// A peer that connects has to wait, since the process or the host lacks descriptors or
+    /// memory. Accepting goes on by itself; this comes once until a peer is accepted again.
+    AcceptDelayed {
+        /// Where.
+        listener: ListenerId,
+        /// Why, such as too many open files: raise the limit, or close something.
+        error: io::Error,
+    },
     /// Accepting failed, and nobody can connect any more unless the listener is made anew.
     ListenerFailed {
         /// Which.
