@@ -18,6 +18,7 @@
 
 mod completion;
 mod epoll;
+mod open;
 mod outgoing;
 mod pool;
 mod slots;
@@ -25,6 +26,7 @@ mod socket;
 
 pub use completion::{Chunk, Completion};
 pub use epoll::EpollDriver;
+pub use open::{DRIVER_VARIABLE, DriverChoice, OpenError, Opened, UnknownDriver, Why, open};
 pub use socket::Socket;
 
 use std::collections::VecDeque;

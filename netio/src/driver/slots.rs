@@ -143,7 +143,8 @@ mod tests {
         let second = slots.insert("second");
         assert_eq!(announced, second);
         assert_eq!((first.slot, first == second), (second.slot, false));
-        assert_eq!((slots.get(first), slots.get_mut(first)), (None, None));
+        assert_eq!(slots.get(first), None);
+        assert_eq!(slots.get_mut(first), None);
         assert_eq!(slots.get(second), Some(&"second"));
         assert_eq!(slots.iter_mut().count(), 1);
     }
