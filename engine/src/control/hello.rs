@@ -22,49 +22,54 @@ pub struct Hello {
 }
 
 impl Hello {
-    /// Why a peer that says `peer` cannot be part of the same job, if so.
+    /// Why a peer that says `peer` cannot be part of the same job, if so: the same words on both
+    /// sides.
     pub fn mismatch(&self, peer: &Self) -> Option<String> {
-        let (own, other) = (self.process, peer.process);
-        if self.version != peer.version {
+        let (one, other) = match self.process <= peer.process {
+            true => (self, peer),
+            false => (peer, self),
+        };
+        let (a, b) = (one.process, other.process);
+        if one.version != other.version {
             return Some(format!(
-                "process {own} is ringway {}, process {other} is ringway {}: run the same \
-                 version in all processes",
-                self.version, peer.version
+                "process {a} is ringway {}, process {b} is ringway {}: run the same version in \
+                 all processes",
+                one.version, other.version
             ));
         }
-        if self.job != peer.job {
+        if one.job != other.job {
             return Some(format!(
-                "process {own} runs the job `{}`, process {other} runs `{}`: give all processes \
-                 the same job file",
-                self.job, peer.job
+                "process {a} runs the job `{}`, process {b} runs `{}`: give all processes the \
+                 same job file",
+                one.job, other.job
             ));
         }
-        if self.processes != peer.processes {
+        if one.processes != other.processes {
             return Some(format!(
-                "process {own} is one of {}, process {other} is one of {}: give all processes \
-                 the same hosts",
-                self.processes, peer.processes
+                "process {a} is one of {}, process {b} is one of {}: give all processes the \
+                 same hosts",
+                one.processes, other.processes
             ));
         }
-        if self.attempt != peer.attempt {
+        if one.attempt != other.attempt {
             return Some(format!(
-                "process {own} runs attempt {} of the job, process {other} attempt {}",
-                self.attempt, peer.attempt
+                "process {a} runs attempt {} of the job, process {b} attempt {}",
+                one.attempt, other.attempt
             ));
         }
-        if self.plan != peer.plan {
+        if one.plan != other.plan {
             return Some(format!(
-                "process {own} has the plan {:016x} of the job `{}`, process {other} has \
-                 {:016x}: all processes need the same job file, input files and options",
-                self.plan, self.job, peer.plan
+                "process {a} has the plan {:016x} of the job `{}`, process {b} has {:016x}: all \
+                 processes need the same job file, input files and options",
+                one.plan, one.job, other.plan
             ));
         }
-        let pair_of_leader = (own == 0) != (other == 0);
-        if !pair_of_leader || other >= self.processes {
+        let is_led = a == 0 && b != 0;
+        if !is_led || b >= one.processes {
             return Some(format!(
-                "process {own} was reached by one that says it is process {other} of {}: give \
-                 each process a number of its own",
-                self.processes
+                "process {a} and process {b} of {} cannot talk: process 0 leads the others, and \
+                 each needs a number of its own",
+                one.processes
             ));
         }
         None

@@ -525,7 +525,7 @@ impl JobHandle {
 
     /// Tells process 0 what is known now, and asks the workers for what to tell next.
     fn tell_progress(&mut self) {
-        drop(self.send_if_room(&WorkerCommand::Report));
+        let _ = self.send_if_room(&WorkerCommand::Report);
         let tasks: Vec<TaskReport> = self.own_progress().cloned().collect();
         if let Some(cluster) = &mut self.cluster {
             cluster.tell_progress(&tasks);

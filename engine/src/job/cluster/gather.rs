@@ -186,7 +186,7 @@ impl Gathering<'_> {
         }
     }
 
-    fn follow(self, edges: Box<dyn RemoteEdges>) -> Result<Cluster, GatherError> {
+    fn follow(mut self, edges: Box<dyn RemoteEdges>) -> Result<Cluster, GatherError> {
         let mut connection = self.connect()?;
         let mut follower = Follower::new();
         let mut asked = None;
@@ -229,7 +229,7 @@ impl Gathering<'_> {
     }
 
     /// Connects to process 0, which may be starting still.
-    fn connect(&self) -> Result<Connection, GatherError> {
+    fn connect(&mut self) -> Result<Connection, GatherError> {
         let options = ConnectOptions {
             time_limit: self.options.connect_timeout,
             ..ConnectOptions::default()

@@ -317,5 +317,5 @@ fn wait_for<'a>(connection: &'a Connection, wanted: &mut Vec<PollFd<'a>>, until:
 fn sleep(wanted: &mut [PollFd<'_>], timeout: Duration) {
     let timeout = Timespec::try_from(timeout).ok();
     // An interrupted wait is a wake for no reason, which is allowed here.
-    drop(poll(wanted, timeout.as_ref()));
+    let _ = poll(wanted, timeout.as_ref());
 }

@@ -295,10 +295,8 @@ type Received = Result<(usize, usize), Errno>;
 fn receive_body(stream: &TcpStream, body: &mut Body) -> Received {
     let spare = body.spare();
     let asked = spare.len();
-    let (filled, _) = recv(stream, spare, RecvFlags::DONTWAIT)?.0;
-    let bytes = filled.len();
-    // SAFETY: the kernel has written them to the front of the spare memory.
-    unsafe { body.advance(bytes) };
+    let (bytes, _) = recv(stream, spare, RecvFlags::DONTWAIT)?;
+    body.advance(bytes);
     Ok((bytes, asked))
 }
 
