@@ -5,7 +5,7 @@
 //! copied when it grows. A [`BodyPool`] keeps what bodies leave behind, up to a bound, because
 //! a page of the kernel costs more than its filling.
 
-mod memory;
+pub(crate) mod memory;
 mod pool;
 
 pub use pool::BodyPool;

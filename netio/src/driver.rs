@@ -11,6 +11,8 @@
 //! - bytes of one connection come in order, and after the last of them one
 //!   [`Completion::Eof`] or [`Completion::Lost`]; a `Lost` can follow an `Eof`, when a send
 //!   breaks later;
+//! - a send that fails is told as `Lost` once all is read that the peer sent before; while reading
+//!   is off, not before it is on again;
 //! - a connection that does not read lets the kernel hold the peer back;
 //! - after [`Driver::close`] nothing more comes of a connection but
 //!   [`Completion::Closed`], and until then every buffer given to it stays alive;
@@ -23,11 +25,13 @@ mod outgoing;
 mod pool;
 mod slots;
 mod socket;
+pub(crate) mod uring;
 
 pub use completion::{Chunk, Completion};
 pub use epoll::EpollDriver;
 pub use open::{DRIVER_VARIABLE, DriverChoice, OpenError, Opened, UnknownDriver, Why, open};
 pub use socket::Socket;
+pub use uring::UringDriver;
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -8,7 +8,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use super::{AHEAD_BYTES_MAX, BODY_ALIGNMENT};
 
 /// Initialised bytes at a multiple of [`BODY_ALIGNMENT`].
-pub(super) struct Memory {
+pub(crate) struct Memory {
     pointer: NonNull<u8>,
     bytes: usize,
     kind: Kind,
@@ -54,7 +54,7 @@ impl Memory {
 
     /// Address space of `bytes` bytes, that takes memory as it is touched. `None` where the
     /// system refuses, such as under a limit of address space or without overcommitment.
-    fn mapping(bytes: usize) -> Option<Self> {
+    pub(crate) fn mapping(bytes: usize) -> Option<Self> {
         // SAFETY: a new private mapping at an address of the kernel's choice overlaps nothing.
         let mapped = unsafe {
             mmap_anonymous(
@@ -74,6 +74,11 @@ impl Memory {
             bytes,
             kind: Kind::Mapping,
         })
+    }
+
+    /// Where it begins: at a page for a mapping, at a multiple of [`BODY_ALIGNMENT`] in any case.
+    pub(crate) fn as_ptr(&self) -> NonNull<u8> {
+        self.pointer
     }
 
     /// How many bytes there are.

@@ -5,8 +5,8 @@ use std::fmt;
 use std::io;
 use std::str::FromStr;
 
-use super::{Driver, DriverKind, EpollDriver};
-use crate::probe::{self, Denial};
+use super::{Driver, DriverKind, EpollDriver, UringDriver};
+use crate::probe::Denial;
 
 /// The environment variable that chooses a driver where no option does.
 pub const DRIVER_VARIABLE: &str = "RINGWAY_DRIVER";
@@ -111,11 +111,7 @@ fn from_variable(text: &str) -> Result<DriverChoice, UnknownDriver> {
 }
 
 fn uring() -> Result<Box<dyn Driver>, Denial> {
-    probe::io_uring().usable()?;
-    Err(Denial::new(
-        "this build has no io_uring driver",
-        "use the driver epoll",
-    ))
+    Ok(Box::new(UringDriver::new()?))
 }
 
 fn opened(driver: Box<dyn Driver>, why: Why) -> Opened {

@@ -7,10 +7,18 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod accepting;
+mod bodies;
+mod closing;
+mod detaching;
+mod endings;
 mod kit;
+mod many;
 mod pattern;
+mod reading;
 mod record;
 mod sending;
+mod waiting;
 mod worlds;
 
 /// Makes a test of each promise, for one driver.

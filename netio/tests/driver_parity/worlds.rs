@@ -14,6 +14,9 @@ pub(crate) trait World {
 
     const KIND: DriverKind;
 
+    /// Whether time passes by itself, or only when told.
+    const TIME_PASSES: bool = true;
+
     fn new() -> Self;
 
     fn driver(&mut self) -> Self::Driver;
@@ -22,6 +25,9 @@ pub(crate) trait World {
 
     /// Connects. The listener's queue takes it, whether it is accepted now or later.
     fn connect(&mut self, address: &Self::Address) -> Socket;
+
+    /// Whether nobody listens there.
+    fn is_refused(&mut self, address: &Self::Address) -> bool;
 
     /// Two ends of one connection.
     fn pair(&mut self) -> (Socket, Socket);
@@ -56,6 +62,10 @@ impl World for Epoll {
 
     fn connect(&mut self, address: &SocketAddr) -> Socket {
         TcpStream::connect(address).unwrap().into()
+    }
+
+    fn is_refused(&mut self, address: &SocketAddr) -> bool {
+        TcpStream::connect(address).is_err()
     }
 
     fn pair(&mut self) -> (Socket, Socket) {
