@@ -13,6 +13,7 @@ pub mod plan;
 pub mod remote;
 pub mod run;
 mod sides_codec;
+mod sockets;
 pub mod stream;
 mod two_inputs;
 
@@ -26,4 +27,5 @@ pub use plan::{Plan, PlanError, PlanOptions};
 pub use run::{
     CommandRefused, JobError, JobHandle, JobOutcome, JobReport, RunOptions, start, start_in,
 };
+pub use sockets::SocketEdges;
 pub use stream::{BatchStream, DataStream, Job, RunError, Stream};

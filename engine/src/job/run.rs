@@ -183,7 +183,7 @@ pub fn start_in(
     let bell = Bell::descriptor().map_err(BuildError::Bell)?;
     let part = Part {
         process: cluster.process(),
-        remote: &mut |wanted| cluster.open(wanted),
+        remote: &mut |wanted| cluster.open(wanted, &bell),
     };
     let built = build(plan, &host, part);
     let mut job = JobHandle::new(host.in_use().clone(), bell, Clock::start());

@@ -28,6 +28,7 @@ use crate::control::{
     CancelCause, Fault, Follower, FollowerAction, JobEnd, Leader, LeaderAction, Message,
     ProcessEnd, StopWay,
 };
+use crate::placement::spawn_side_thread;
 use crate::task::TaskReport;
 
 use super::payload::Erased;
@@ -39,6 +40,9 @@ use reports::Report;
 /// Time that process 0 waits at the end for the others to have heard of it.
 const LINGER: Duration = Duration::from_secs(2);
 
+/// The longest time without a look at whether all edges are open.
+const OPENING_LOOK_MAX: Duration = Duration::from_millis(20);
+
 /// The processes that run a job together, as one of them sees the others.
 pub struct Cluster {
     clock: Clock,
@@ -46,7 +50,8 @@ pub struct Cluster {
     hosts: Hosts,
     role: Role,
     run: RunIdentity,
-    edges: Box<dyn RemoteEdges>,
+    /// Opens edges to other processes; away while it does.
+    edges: Option<Box<dyn RemoteEdges>>,
     counters: Vec<ConnectorStats>,
     commands: VecDeque<Command>,
     /// When the end was known here.
@@ -102,9 +107,32 @@ impl Cluster {
         self.hosts.name(process)
     }
 
-    /// Opens edges to other processes.
-    pub(super) fn open(&mut self, wanted: Vec<WantedHalf>) -> Result<Vec<Erased>, RemoteError> {
-        self.edges.open(&self.run, wanted)
+    /// Opens edges to other processes, on a thread of its own: meanwhile the others hear of
+    /// this one. `bell` is that of the calling thread.
+    pub(super) fn open(
+        &mut self,
+        wanted: Vec<WantedHalf>,
+        bell: &Bell,
+    ) -> Result<Vec<Erased>, RemoteError> {
+        let (mut edges, run, done) = (self.edges.take(), self.run.clone(), bell.clone());
+        let opening = spawn_side_thread("ringway-open", move || {
+            let opened = edges.as_mut().map(|edges| edges.open(&run, wanted));
+            done.ring();
+            (edges, opened)
+        });
+        let opening = opening.map_err(|error| RemoteError(error.to_string()))?;
+        while !opening.is_finished() {
+            bell.arm();
+            self.poll();
+            if !opening.is_finished() {
+                self.park(bell, OPENING_LOOK_MAX);
+            }
+        }
+        bell.disarm();
+        let panicked = || RemoteError("whoever opens them has panicked".to_owned());
+        let (edges, opened) = opening.join().map_err(|_| panicked())?;
+        self.edges = edges;
+        opened.unwrap_or_else(|| Err(panicked()))
     }
 
     /// Everything of this process is open.
