@@ -224,12 +224,9 @@ impl<'a> PlannedEdge<'a> {
             RemoteSide::Receiver => (self.planned.to, self.receiving, self.from_process),
         };
         let to = &self.plan.chains[self.planned.to];
+        let codec = self.plan.graph.codec(self.planned.node, self.planned.port);
         // Invariant: the plan refuses streams between processes that have no codec.
-        let codec = self
-            .plan
-            .graph
-            .codec(self.planned.node, self.planned.port)
-            .expect("the plan checks codecs");
+        let codec = codec.expect("the plan checks codecs");
         let worker = self.plan.chains[chain].workers[subtask];
         WantedHalf {
             edge: self

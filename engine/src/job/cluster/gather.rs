@@ -201,7 +201,7 @@ impl Gathering<'_> {
                 let run = self.run(run, addresses);
                 let role = Role::Follower {
                     follower,
-                    connection,
+                    connection: Box::new(connection),
                 };
                 return Ok(self.cluster(role, run, edges));
             }

@@ -87,7 +87,7 @@ enum Role {
     },
     Follower {
         follower: Follower,
-        connection: Connection,
+        connection: Box<Connection>,
     },
 }
 
