@@ -44,7 +44,7 @@ impl EdgeOptions {
 pub enum Transport {
     /// A lock-free ring in this process.
     Local,
-    /// A socket, to another process or host.
+    /// A socket to another process.
     Socket,
 }
 
