@@ -7,15 +7,19 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use ringway_netio::driver::Socket;
 use ringway_shm::Bell;
 
 use crate::batch::Payload;
+use crate::edge::remote::{self, EdgePort, LinksHandle, RemoteOptions, RemoteParts};
 use crate::edge::{EdgeOptions, Receiver, Sender, local};
 use crate::gate::InputGate;
 use crate::operator::Subtask;
 use crate::output::{Output, Partitioner};
 use crate::task::{Chain, GateTask, OutputStage, SideOutlet, Stage, Task, TypedSideOutlet};
 use crate::wire::{Columns, PayloadCodec};
+
+use super::remote::{RemoteError, WantedHalf};
 
 /// Something typed by a payload type, without the type: a sender, a receiver, a stage, a
 /// partitioner. What is put in under a [`PayloadType`] is taken out under the same.
@@ -98,6 +102,28 @@ impl PayloadType {
         self.0.open_edge(options, from, to)
     }
 
+    /// The `Receiver<B>` of an edge whose sender will connect to `port`.
+    pub(super) fn expect(
+        self,
+        half: &WantedHalf,
+        port: &EdgePort,
+        links: &LinksHandle,
+    ) -> Result<Erased, RemoteError> {
+        self.0.expect(half, port, links)
+    }
+
+    /// The `Sender<B>` of an edge, over a connection to `peer`.
+    pub(super) fn send_over(
+        self,
+        half: &WantedHalf,
+        socket: Socket,
+        peer: String,
+        remote: RemoteOptions,
+        links: &LinksHandle,
+    ) -> Result<Erased, RemoteError> {
+        self.0.send_over(half, socket, peer, remote, links)
+    }
+
     /// The end of a chain: an output with these edges, as a `Box<dyn Stage<B>>`.
     pub(super) fn output_stage(self, groups: Vec<ErasedGroup>, position: usize) -> Erased {
         self.0.output_stage(groups, position)
@@ -142,6 +168,20 @@ trait PayloadOps: Sync {
     fn id(&self) -> TypeId;
     fn name(&self) -> &'static str;
     fn open_edge(&self, options: EdgeOptions, from: Bell, to: Bell) -> (Erased, Erased);
+    fn expect(
+        &self,
+        half: &WantedHalf,
+        port: &EdgePort,
+        links: &LinksHandle,
+    ) -> Result<Erased, RemoteError>;
+    fn send_over(
+        &self,
+        half: &WantedHalf,
+        socket: Socket,
+        peer: String,
+        remote: RemoteOptions,
+        links: &LinksHandle,
+    ) -> Result<Erased, RemoteError>;
     fn output_stage(&self, groups: Vec<ErasedGroup>, position: usize) -> Erased;
     fn side_outlet(&self, index: usize, groups: Vec<ErasedGroup>) -> Box<dyn SideOutlet>;
     fn gate_task(
@@ -167,6 +207,38 @@ impl<B: Payload> PayloadOps for OpsOf<B> {
     fn open_edge(&self, options: EdgeOptions, from: Bell, to: Bell) -> (Erased, Erased) {
         let (sender, receiver) = local::open::<B>(options, from, to);
         (Erased::new(sender), Erased::new(receiver))
+    }
+
+    fn expect(
+        &self,
+        half: &WantedHalf,
+        port: &EdgePort,
+        links: &LinksHandle,
+    ) -> Result<Erased, RemoteError> {
+        let (codec, bell) = (half.codec.of::<B>(), half.bell.clone());
+        let receiver = port.expect::<B>(half.edge, &half.options, codec, bell, links);
+        let receiver = receiver.map_err(|error| RemoteError(error.to_string()))?;
+        Ok(Erased::new(receiver))
+    }
+
+    fn send_over(
+        &self,
+        half: &WantedHalf,
+        socket: Socket,
+        peer: String,
+        remote: RemoteOptions,
+        links: &LinksHandle,
+    ) -> Result<Erased, RemoteError> {
+        let parts = RemoteParts {
+            edge: half.options.clone(),
+            remote,
+            codec: half.codec.of::<B>(),
+            peer,
+            bell: half.bell.clone(),
+        };
+        let sender = remote::send_over(links, socket, parts);
+        let sender: Sender<B> = sender.map_err(|error| RemoteError(error.to_string()))?;
+        Ok(Erased::new(sender))
     }
 
     fn output_stage(&self, groups: Vec<ErasedGroup>, position: usize) -> Erased {

@@ -56,15 +56,16 @@ pub trait RemoteEdges: Send {
     /// Opens halves of edges, and gives them in the same order, each as the `Sender<B>` or
     /// `Receiver<B>` of its payload.
     ///
-    /// Both processes of an edge open it, in any order. An element may be pushed and popped
-    /// before the other half is there; a half that never comes is a failure of the edge.
+    /// Both processes of an edge open it, in any order; this may block until the other half is
+    /// there too, for so long as `is_given_up` does not say that the job is over.
     ///
     /// # Errors
-    /// When no edge can be opened at all.
+    /// When an edge cannot be opened.
     fn open(
         &mut self,
         run: &RunIdentity,
         wanted: Vec<WantedHalf>,
+        is_given_up: &mut dyn FnMut() -> bool,
     ) -> Result<Vec<Erased>, RemoteError>;
 }
 

@@ -38,6 +38,7 @@ impl RemoteEdges for Hub {
         &mut self,
         run: &RunIdentity,
         wanted: Vec<WantedHalf>,
+        is_given_up: &mut dyn FnMut() -> bool,
     ) -> Result<Vec<Erased>, RemoteError> {
         let (halves, changed) = &*self.0;
         let mut halves = halves.lock().unwrap();
@@ -71,15 +72,12 @@ impl RemoteEdges for Hub {
                 opened.push(mine);
                 continue;
             }
-            let limit = Duration::from_secs(10);
-            let (waited, timeout) = changed
-                .wait_timeout_while(halves, limit, |halves| {
-                    !halves.made.contains_key(&half.edge)
-                })
-                .unwrap();
-            halves = waited;
-            if timeout.timed_out() {
-                return Err(RemoteError(format!("nobody came to edge {}", half.edge)));
+            while !halves.made.contains_key(&half.edge) {
+                if is_given_up() {
+                    return Err(RemoteError(format!("nobody came to edge {}", half.edge)));
+                }
+                let limit = Duration::from_millis(5);
+                halves = changed.wait_timeout(halves, limit).unwrap().0;
             }
             opened.extend(halves.made.remove(&half.edge));
         }

@@ -11,6 +11,7 @@ use clap::Args;
 use ringway::control::{CancelCause, ControlOptions};
 use ringway::job::file::Span;
 use ringway::job::{Cluster, ClusterOptions, GatherError, Hosts, SocketEdges};
+use ringway_netio::driver::{DRIVER_VARIABLE, DriverChoice};
 use ringway_netio::net::{DATA_BIND_HOST_VARIABLE, HostPort};
 
 use crate::args::{JobArgs, Planned};
@@ -39,6 +40,11 @@ pub(crate) struct ProcessArgs {
     /// Time after which a process that says nothing counts as lost [default: 5s].
     #[arg(long, value_name = "TIME", env = "RINGWAY_LOST_AFTER")]
     lost_after: Option<Span>,
+
+    /// What moves bytes between processes: `uring`, `epoll`, or `auto` for io_uring where it can
+    /// be used [default: auto].
+    #[arg(long, env = DRIVER_VARIABLE)]
+    driver: Option<DriverChoice>,
 }
 
 /// How this process takes part in the job.
@@ -125,7 +131,8 @@ impl Meeting<'_> {
             Place::First { processes } => self.start_others(*processes, others)?,
         };
         let options = self.with_times(options);
-        let edges = SocketEdges::listen(&self.planned.plan, &options);
+        let driver = self.process.driver.unwrap_or_default();
+        let edges = SocketEdges::listen(&self.planned.plan, &options, driver);
         let edges = Box::new(edges.map_err(GatherError::Failed)?);
         let mut ended = None;
         let gathered = Cluster::gather(&self.planned.plan, options, edges, &mut || {
@@ -218,6 +225,10 @@ impl Meeting<'_> {
             ),
             ("--idle", self.job.idle.map(|idle| idle.to_string())),
             ("--host", self.job.host.map(|host| host.to_string())),
+            (
+                "--driver",
+                self.process.driver.map(|driver| driver.to_string()),
+            ),
             (
                 "--connect-timeout",
                 self.process.connect_timeout.map(milliseconds),

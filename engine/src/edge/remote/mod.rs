@@ -15,7 +15,9 @@
 //!   [`Receiver::poll_priority`](super::Receiver::poll_priority), however it was pushed. What
 //!   waits at the sender it does not overtake.
 
+mod edge_port;
 mod handle;
+mod handshake;
 mod inflow;
 mod io_thread;
 mod leaving;
@@ -32,6 +34,7 @@ mod sender_link;
 mod sending;
 mod shared;
 
+pub use edge_port::{EdgePort, EdgePortOptions, EdgePortStats, ExpectedTwice, listen_for_edges};
 pub use handle::{LinksGone, LinksHandle, LinksSeed, links, links_with};
 pub use io_thread::spawn_links;
 pub use links::Links;

@@ -120,11 +120,6 @@ impl<B: Payload> Seat<B> {
         )
     }
 
-    /// Whether the receiver is gone, so that no connection need come.
-    pub(super) fn is_given_up(&self) -> bool {
-        self.ring.is_closed()
-    }
-
     /// Fails the receiver: no connection comes.
     pub(super) fn fail(self, kind: FailureKind) {
         let edge = self.ring.options().name.clone();

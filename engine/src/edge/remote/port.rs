@@ -1,5 +1,6 @@
 //! Listening sockets: what becomes of those who connect.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,8 +37,17 @@ pub(super) trait Port {
     fn is_over(&mut self, now: Duration) -> bool;
 }
 
+/// Connections that wait for their turn where there are as many streams as are served at a
+/// time. More are dropped at once.
+const BACKLOG_MAX: usize = 128;
+
 /// Takes the streams of those who connect to one port, each a receiver of its own.
 pub trait Incoming<B: Payload>: Send {
+    /// Whether nobody more is served now: who connects waits.
+    fn is_full(&mut self) -> bool {
+        false
+    }
+
     /// Somebody has connected. Nothing refuses the connection.
     fn expect(&mut self, peer: &str) -> Option<Expected<B>>;
 
@@ -63,17 +73,14 @@ pub struct Expected<B> {
 struct StreamPort<B: Payload> {
     incoming: Box<dyn Incoming<B>>,
     remote: RemoteOptions,
+    backlog: VecDeque<(Socket, String)>,
 }
 
-impl<B: Payload> Port for StreamPort<B> {
-    fn accept(
-        &mut self,
-        socket: Socket,
-        peer: Option<SocketAddr>,
-        now: Duration,
-    ) -> Option<(Socket, Box<dyn Link>)> {
-        let peer = peer_name(peer);
-        let expected = self.incoming.expect(&peer)?;
+impl<B: Payload> StreamPort<B> {
+    fn admit(&mut self, socket: Socket, peer: String, now: Duration) {
+        let Some(expected) = self.incoming.expect(&peer) else {
+            return;
+        };
         let (seat, receiver) = Seat::new(&expected.links, &expected.edge, expected.bell);
         let options = self.remote.for_receiver(&expected.edge);
         let adopted = Adopted {
@@ -86,10 +93,34 @@ impl<B: Payload> Port for StreamPort<B> {
             Ok(()) => self.incoming.deliver(receiver, &peer),
             Err(error) => tracing::warn!(%error, peer, "a connection is dropped"),
         }
+    }
+}
+
+impl<B: Payload> Port for StreamPort<B> {
+    fn accept(
+        &mut self,
+        socket: Socket,
+        peer: Option<SocketAddr>,
+        now: Duration,
+    ) -> Option<(Socket, Box<dyn Link>)> {
+        let peer = peer_name(peer);
+        if !self.incoming.is_full() {
+            self.admit(socket, peer, now);
+        } else if self.backlog.len() < BACKLOG_MAX {
+            self.backlog.push_back((socket, peer));
+        } else {
+            tracing::warn!(peer, "a connection is dropped: too many wait");
+        }
         None
     }
 
-    fn is_over(&mut self, _now: Duration) -> bool {
+    fn is_over(&mut self, now: Duration) -> bool {
+        while !self.backlog.is_empty()
+            && !self.incoming.is_full()
+            && let Some((socket, peer)) = self.backlog.pop_front()
+        {
+            self.admit(socket, peer, now);
+        }
         self.incoming.is_over()
     }
 }
@@ -106,7 +137,11 @@ pub fn listen_for_streams<B: Payload>(
     incoming: Box<dyn Incoming<B>>,
 ) -> Result<(), LinksGone> {
     links.submit(move |links| {
-        let port = StreamPort { incoming, remote };
+        let port = StreamPort {
+            incoming,
+            remote,
+            backlog: VecDeque::new(),
+        };
         begin(links, socket, Box::new(port));
     })
 }

@@ -19,7 +19,7 @@ pub use hosts::Hosts;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use ringway_shm::Bell;
+use ringway_shm::{Bell, ring};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::clock::{Clock, Monotonic, process_cpu_time};
@@ -115,8 +115,12 @@ impl Cluster {
         bell: &Bell,
     ) -> Result<Vec<Erased>, RemoteError> {
         let (mut edges, run, done) = (self.edges.take(), self.run.clone(), bell.clone());
+        let (mut give_up, mut given_up) = ring::<()>(1, Bell::thread(), Bell::thread());
         let opening = spawn_side_thread("ringway-open", move || {
-            let opened = edges.as_mut().map(|edges| edges.open(&run, wanted));
+            let is_given_up = &mut || given_up.try_pop().is_ok();
+            let opened = edges
+                .as_mut()
+                .map(|edges| edges.open(&run, wanted, is_given_up));
             done.ring();
             (edges, opened)
         });
@@ -124,6 +128,10 @@ impl Cluster {
         while !opening.is_finished() {
             bell.arm();
             self.poll();
+            if self.commands.contains(&Command::Cancel) {
+                // Where it is full it was said before.
+                let _ = give_up.try_push(());
+            }
             if !opening.is_finished() {
                 self.park(bell, OPENING_LOOK_MAX);
             }
