@@ -103,13 +103,13 @@ impl PayloadType {
     }
 
     /// The `Receiver<B>` of an edge whose sender will connect to `port`.
-    pub(super) fn expect(
+    pub(super) fn receive_at(
         self,
         half: &WantedHalf,
         port: &EdgePort,
         links: &LinksHandle,
     ) -> Result<Erased, RemoteError> {
-        self.0.expect(half, port, links)
+        self.0.receive_at(half, port, links)
     }
 
     /// The `Sender<B>` of an edge, over a connection to `peer`.
@@ -168,7 +168,7 @@ trait PayloadOps: Sync {
     fn id(&self) -> TypeId;
     fn name(&self) -> &'static str;
     fn open_edge(&self, options: EdgeOptions, from: Bell, to: Bell) -> (Erased, Erased);
-    fn expect(
+    fn receive_at(
         &self,
         half: &WantedHalf,
         port: &EdgePort,
@@ -209,7 +209,7 @@ impl<B: Payload> PayloadOps for OpsOf<B> {
         (Erased::new(sender), Erased::new(receiver))
     }
 
-    fn expect(
+    fn receive_at(
         &self,
         half: &WantedHalf,
         port: &EdgePort,

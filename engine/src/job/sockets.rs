@@ -104,7 +104,7 @@ impl RemoteEdges for SocketEdges {
         for half in &wanted {
             opened.push(match (half.side, &port) {
                 (RemoteSide::Receiver, Some(port)) => {
-                    Some(half.payload.expect(half, port, &links)?)
+                    Some(half.payload.receive_at(half, port, &links)?)
                 }
                 _ => None,
             });
