@@ -293,6 +293,10 @@ impl Others {
     }
 
     /// Waits for the end of all, and ends those that stay.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "nothing runs in this process any more"
+    )]
     pub(crate) fn leave(&mut self) {
         let mut waited = Duration::ZERO;
         while waited < LEAVE_TIME_MAX && self.children.iter_mut().any(is_running) {
