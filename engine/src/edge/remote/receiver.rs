@@ -7,6 +7,7 @@ use ringway_shm::Bell;
 use super::shared::{RemoteStats, Shared};
 use crate::batch::Payload;
 use crate::clock::Monotonic;
+use crate::edge::turn::Turn;
 use crate::edge::{EdgeOptions, Popped, local};
 use crate::element::{Barrier, StreamElement};
 
@@ -66,6 +67,10 @@ impl<B: Payload> Receiver<B> {
 
     pub(in crate::edge) fn remote_stats(&self) -> RemoteStats {
         self.shared.stats()
+    }
+
+    pub(in crate::edge) fn turn(&mut self) -> &mut Turn {
+        self.ring.turn()
     }
 
     pub(in crate::edge) fn bell(&self) -> Option<&Bell> {

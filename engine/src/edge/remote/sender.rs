@@ -8,6 +8,7 @@ use ringway_shm::Bell;
 use super::shared::{RemoteStats, Shared};
 use crate::batch::Payload;
 use crate::clock::{Clock, Monotonic};
+use crate::edge::turn::Turn;
 use crate::edge::{EdgeMetrics, EdgeOptions, Ending, RejectReason, Rejected, local};
 use crate::element::{Barrier, StreamElement};
 
@@ -50,6 +51,17 @@ impl<B: Payload> Sender<B> {
         barrier: Barrier,
     ) -> Result<(), Rejected<B>> {
         self.ring.try_push_priority(barrier)
+    }
+
+    pub(in crate::edge) fn admits(
+        &mut self,
+        element: &StreamElement<B>,
+    ) -> Result<(), RejectReason> {
+        self.ring.admits(element)
+    }
+
+    pub(in crate::edge) fn turn(&mut self) -> &mut Turn {
+        self.ring.turn()
     }
 
     pub(in crate::edge) fn set_origin(&mut self, origin: Monotonic) {
