@@ -12,17 +12,19 @@
 //!   [`Completion::Eof`] or [`Completion::Lost`]; a `Lost` can follow an `Eof`, when a send
 //!   breaks later;
 //! - a send that fails is told as `Lost` once all is read that the peer sent before; while reading
-//!   is off, not before it is on again;
+//!   is off and such bytes are there, not before it is on again;
 //! - a connection that does not read lets the kernel hold the peer back;
 //! - after [`Driver::close`] nothing more comes of a connection but
 //!   [`Completion::Closed`], and until then every buffer given to it stays alive;
 //! - dropping a driver ends what is in flight before the memory of it goes.
 
+mod accept_error;
 mod completion;
 mod epoll;
+mod nonblocking;
 mod open;
 mod outgoing;
-mod pool;
+pub mod sim;
 mod slots;
 mod socket;
 pub(crate) mod uring;

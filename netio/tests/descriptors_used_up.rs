@@ -6,7 +6,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use ringway_netio::driver::{Completion, Driver, EpollDriver};
+use ringway_netio::driver::{Completion, Driver, EpollDriver, UringDriver};
+use ringway_netio::probe;
 use rustix::net::{AddressFamily, SocketType, connect, socket};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
@@ -15,6 +16,10 @@ const PEERS: usize = 5;
 #[test]
 fn peers_wait_while_descriptors_are_used_up_and_are_accepted_afterwards() {
     over(EpollDriver::new().unwrap());
+    match UringDriver::new() {
+        Ok(driver) => over(driver),
+        Err(denial) => assert_eq!(probe::driver().usable(), Err(denial)),
+    }
 }
 
 fn over(mut driver: impl Driver) {

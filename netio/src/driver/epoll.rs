@@ -5,8 +5,8 @@
 //! tried at once, when it is asked for.
 
 mod accept;
-mod connection;
 mod poller;
+mod stream;
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,29 +17,18 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use self::accept::Listener;
-use self::connection::{Connection, Next, Turn};
 use self::poller::{Poller, Source};
-use super::pool::ChunkPool;
+use super::nonblocking::{Connections, Readiness};
 use super::slots::{Key, Slots};
 use super::{Completion, ConnectionId, Driver, DriverKind, ListenerId, Socket};
 use crate::buffer::Body;
 use crate::net::{set_stream_options, unacknowledged_bytes};
 
-/// Bytes that one poll reads at most, about; the rest waits for the next.
-const POLL_BYTES_MAX: usize = 2 << 20;
-
 /// Moves bytes with nonblocking calls, told by epoll when they make sense.
 pub struct EpollDriver {
     poller: Poller,
-    connections: Slots<Connection>,
+    connections: Connections<TcpStream>,
     listeners: Slots<Listener>,
-    /// Connections for which the next poll has something to do, each once.
-    ready: VecDeque<Key>,
-    /// Connections that could read, but for a chunk.
-    starved: Vec<Key>,
-    /// What was done between polls.
-    done: Vec<Completion>,
-    pool: ChunkPool,
 }
 
 impl EpollDriver {
@@ -50,36 +39,9 @@ impl EpollDriver {
     pub fn new() -> io::Result<Self> {
         Ok(Self {
             poller: Poller::new()?,
-            connections: Slots::new(),
+            connections: Connections::new(),
             listeners: Slots::new(),
-            ready: VecDeque::new(),
-            starved: Vec::new(),
-            done: Vec::new(),
-            pool: ChunkPool::default(),
         })
-    }
-
-    /// Whether the next poll has something to do that no descriptor tells of.
-    fn has_work(&self) -> bool {
-        let fed = !self.starved.is_empty() && self.pool.has_room();
-        fed || !self.ready.is_empty() || !self.done.is_empty()
-    }
-
-    /// Lets the next poll look at a connection.
-    fn enqueue(&mut self, key: Key) {
-        if let Some(connection) = self.connections.get_mut(key)
-            && connection.enqueue()
-        {
-            self.ready.push_back(key);
-        }
-    }
-
-    /// Does what is asked with a connection, and lets the next poll look at it.
-    fn with(&mut self, connection: ConnectionId, act: impl FnOnce(&mut Connection)) {
-        if let Some(found) = self.connections.get_mut(connection.into()) {
-            act(found);
-            self.enqueue(connection.into());
-        }
     }
 
     fn take_events(&mut self, completions: &mut Vec<Completion>) -> io::Result<()> {
@@ -87,10 +49,8 @@ impl EpollDriver {
             let (source, flags) = self.poller.event(index);
             match source {
                 Source::Connection(key) => {
-                    if let Some(connection) = self.connections.get_mut(key) {
-                        connection.handle_event(flags);
-                        self.enqueue(key);
-                    }
+                    self.connections
+                        .handle_readiness(key, Readiness::from(flags));
                 }
                 Source::Listener(key) => self.accept(key, completions)?,
                 Source::Retry => self.poller.retry(self.listeners.iter_mut())?,
@@ -101,7 +61,7 @@ impl EpollDriver {
     }
 
     fn accept(&mut self, key: Key, completions: &mut Vec<Completion>) -> io::Result<()> {
-        let Some(listener) = self.listeners.get_mut(key) else {
+        let Some(listener) = self.listeners.at_mut(key) else {
             return Ok(());
         };
         match listener.accept(key.into(), completions) {
@@ -112,44 +72,6 @@ impl EpollDriver {
                 Ok(())
             }
         }
-    }
-
-    /// Looks at the connections that are ready now, each once.
-    fn serve(&mut self, completions: &mut Vec<Completion>) -> io::Result<()> {
-        if self.pool.has_room() {
-            self.ready.extend(self.starved.drain(..));
-        }
-        let mut turn = Turn {
-            pool: &self.pool,
-            completions,
-            bytes_left: POLL_BYTES_MAX,
-        };
-        for _ in 0..self.ready.len() {
-            if turn.bytes_left == 0 {
-                break;
-            }
-            let Some(key) = self.ready.pop_front() else {
-                break;
-            };
-            let Some(connection) = self.connections.get_mut(key) else {
-                continue;
-            };
-            match connection.serve(key.into(), &mut turn) {
-                Next::Wait => connection.dequeue(),
-                Next::Again => self.ready.push_back(key),
-                Next::Starved => self.starved.push(key),
-                Next::Detach => {
-                    if let Some(gone) = self.connections.remove(key) {
-                        self.poller.remove(&gone.stream)?;
-                        turn.completions.push(Completion::Detached {
-                            connection: key.into(),
-                            socket: Socket::Tcp(gone.stream),
-                        });
-                    }
-                }
-            }
-        }
-        Ok(())
     }
 }
 
@@ -177,45 +99,42 @@ impl Driver for EpollDriver {
         let stream = TcpStream::try_from(socket)?;
         stream.set_nonblocking(true)?;
         set_stream_options(&stream)?;
-        let key = self.connections.next_key();
-        self.poller.add_connection(key, &stream)?;
-        Ok(self.connections.insert(Connection::new(stream)).into())
+        self.poller
+            .add_connection(self.connections.next_key(), &stream)?;
+        Ok(self.connections.insert(stream))
     }
 
     fn detach(&mut self, connection: ConnectionId) {
-        self.with(connection, Connection::detach);
+        self.connections.detach(connection);
     }
 
     fn send(&mut self, connection: ConnectionId, queue: &mut VecDeque<Bytes>) -> usize {
-        let mut bytes = 0;
-        self.with(connection, |found| bytes = found.send(queue));
-        bytes
+        self.connections.send(connection, queue)
     }
 
     fn set_reading(&mut self, connection: ConnectionId, reads: bool) {
-        self.with(connection, |found| found.set_reading(reads));
+        self.connections.set_reading(connection, reads);
     }
 
     fn read_body(&mut self, connection: ConnectionId, body: Body) {
-        self.with(connection, |found| found.read_body(body));
+        self.connections.read_body(connection, body);
     }
 
     fn shutdown_write(&mut self, connection: ConnectionId) {
-        self.with(connection, Connection::shutdown_write);
+        self.connections.shutdown_write(connection);
     }
 
     fn close(&mut self, connection: ConnectionId) {
-        if let Some(gone) = self.connections.remove(connection.into()) {
+        if let Some(stream) = self.connections.close(connection) {
             // Closing ends the registration too, unless the descriptor was duplicated before.
-            let _ = self.poller.remove(&gone.stream);
-            self.done.push(Completion::Closed { connection });
+            let _ = self.poller.remove(&stream);
         }
     }
 
     fn unacknowledged_bytes(&self, connection: ConnectionId) -> Option<usize> {
-        let found = self.connections.get(connection.into())?;
-        let held = unacknowledged_bytes(&found.stream).ok()?;
-        Some(held + found.unsent_bytes())
+        let stream = self.connections.stream(connection)?;
+        let held = unacknowledged_bytes(stream).ok()?;
+        Some(held + self.connections.unsent_bytes(connection))
     }
 
     fn watch(&mut self, descriptor: OwnedFd) -> io::Result<()> {
@@ -224,17 +143,22 @@ impl Driver for EpollDriver {
 
     fn poll(&mut self, completions: &mut Vec<Completion>) -> io::Result<usize> {
         let before = completions.len();
-        completions.append(&mut self.done);
+        self.connections.take_done(completions);
         if self.poller.take_woken() {
             completions.push(Completion::Woken);
         }
         self.take_events(completions)?;
-        self.serve(completions)?;
+        let poller = &self.poller;
+        self.connections.serve(completions, |connection, stream| {
+            poller.remove(&stream)?;
+            let socket = Socket::Tcp(stream);
+            Ok(Completion::Detached { connection, socket })
+        })?;
         Ok(completions.len() - before)
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        let timeout = if self.has_work() {
+        let timeout = if self.connections.has_work() {
             Some(Duration::ZERO)
         } else {
             timeout
@@ -243,7 +167,7 @@ impl Driver for EpollDriver {
     }
 
     fn as_fd(&self) -> BorrowedFd<'_> {
-        if self.has_work() {
+        if self.connections.has_work() {
             self.poller.ring();
         }
         self.poller.as_fd()

@@ -54,7 +54,7 @@ impl<T> Slots<T> {
         key
     }
 
-    pub(super) fn get(&self, key: Key) -> Option<&T> {
+    pub(super) fn at(&self, key: Key) -> Option<&T> {
         let entry = self.entries.get(key.slot as usize)?;
         entry
             .value
@@ -62,7 +62,7 @@ impl<T> Slots<T> {
             .filter(|_| entry.generation == key.generation)
     }
 
-    pub(super) fn get_mut(&mut self, key: Key) -> Option<&mut T> {
+    pub(super) fn at_mut(&mut self, key: Key) -> Option<&mut T> {
         let entry = self.entries.get_mut(key.slot as usize)?;
         let current = entry.generation == key.generation;
         entry.value.as_mut().filter(|_| current)
@@ -77,6 +77,10 @@ impl<T> Slots<T> {
         entry.generation = entry.generation.wrapping_add(1);
         self.free.push(key.slot);
         Some(value)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.entries.iter().filter_map(|entry| entry.value.as_ref())
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (Key, &mut T)> {
@@ -143,9 +147,9 @@ mod tests {
         let second = slots.insert("second");
         assert_eq!(announced, second);
         assert_eq!((first.slot, first == second), (second.slot, false));
-        assert_eq!(slots.get(first), None);
-        assert_eq!(slots.get_mut(first), None);
-        assert_eq!(slots.get(second), Some(&"second"));
-        assert_eq!(slots.iter_mut().count(), 1);
+        assert_eq!(slots.at(first), None);
+        assert_eq!(slots.at_mut(first), None);
+        assert_eq!(slots.at(second), Some(&"second"));
+        assert_eq!((slots.iter().count(), slots.iter_mut().count()), (1, 1));
     }
 }

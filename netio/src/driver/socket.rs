@@ -3,6 +3,8 @@
 use std::io;
 use std::net::{TcpListener, TcpStream};
 
+use super::sim::{SimListener, SimStream};
+
 /// A socket, connected or listening, that no driver has.
 #[derive(Debug)]
 pub enum Socket {
@@ -10,6 +12,10 @@ pub enum Socket {
     Tcp(TcpStream),
     /// A listening socket.
     TcpListener(TcpListener),
+    /// A connection of a simulated network.
+    Sim(SimStream),
+    /// A listening socket of a simulated network.
+    SimListener(SimListener),
 }
 
 impl From<TcpStream> for Socket {
@@ -32,7 +38,7 @@ impl TryFrom<Socket> for TcpStream {
     fn try_from(socket: Socket) -> io::Result<Self> {
         match socket {
             Socket::Tcp(stream) => Ok(stream),
-            Socket::TcpListener(_) => Err(unfit("a listening socket, not a connection")),
+            other => Err(unfit(&other, "a TCP connection")),
         }
     }
 }
@@ -45,11 +51,18 @@ impl TryFrom<Socket> for TcpListener {
     fn try_from(socket: Socket) -> io::Result<Self> {
         match socket {
             Socket::TcpListener(listener) => Ok(listener),
-            Socket::Tcp(_) => Err(unfit("a connection, not a listening socket")),
+            other => Err(unfit(&other, "a listening TCP socket")),
         }
     }
 }
 
-fn unfit(what: &str) -> io::Error {
+pub(super) fn unfit(socket: &Socket, wanted: &str) -> io::Error {
+    let found = match socket {
+        Socket::Tcp(_) => "a TCP connection",
+        Socket::TcpListener(_) => "a listening TCP socket",
+        Socket::Sim(_) => "a simulated connection",
+        Socket::SimListener(_) => "a simulated listening socket",
+    };
+    let what = format!("{wanted} is needed, and this is {found}");
     io::Error::new(io::ErrorKind::InvalidInput, what)
 }

@@ -37,6 +37,7 @@ use self::token::{Operation, Token};
 use super::slots::{Key, Slots};
 use super::{Completion, ConnectionId, Driver, DriverKind, ListenerId, Socket};
 use crate::buffer::Body;
+use crate::net::{set_stream_options, unacknowledged_bytes};
 use crate::probe::{self, Denial};
 
 /// How often one poll takes what found no room in the queue of completions.
@@ -165,11 +166,11 @@ impl UringDriver {
         done: &mut Vec<Completion>,
         act: impl FnOnce(&mut Connection, &mut Io, &mut Vec<Completion>),
     ) {
-        let Some(found) = self.connections.get_mut(key) else {
+        let Some(found) = self.connections.at_mut(key) else {
             return;
         };
         act(found, &mut self.io, done);
-        if found.proceed(&mut self.io) == connection::Next::Leave
+        if found.proceed(&mut self.io, done) == connection::Next::Leave
             && let Some(gone) = self.connections.remove(key)
         {
             gone.leave(done);
@@ -186,7 +187,7 @@ impl UringDriver {
                 found.sent(came, io, done);
             }),
             Operation::Accept | Operation::Retry => {
-                let Some(listener) = self.listeners.get_mut(key) else {
+                let Some(listener) = self.listeners.at_mut(key) else {
                     return;
                 };
                 let retry = listener.came(came, done);
@@ -203,7 +204,7 @@ impl UringDriver {
     }
 
     fn proceed_listener(&mut self, key: Key, retry: Retry) {
-        if let Some(listener) = self.listeners.get_mut(key)
+        if let Some(listener) = self.listeners.at_mut(key)
             && let listener::Next::Leave = listener.proceed(retry, &mut self.io.ring)
         {
             self.listeners.remove(key);
@@ -279,14 +280,16 @@ impl Driver for UringDriver {
 
     fn stop_listening(&mut self, listener: ListenerId) {
         let key = listener.into();
-        if let Some(listener) = self.listeners.get_mut(key) {
+        if let Some(listener) = self.listeners.at_mut(key) {
             listener.stop(&mut self.io.ring);
             self.proceed_listener(key, Retry::AtOnce);
         }
     }
 
     fn attach(&mut self, socket: Socket) -> io::Result<ConnectionId> {
-        self.attach_stream(TcpStream::try_from(socket)?)
+        let stream = TcpStream::try_from(socket)?;
+        set_stream_options(&stream)?;
+        self.attach_stream(stream)
     }
 
     fn detach(&mut self, connection: ConnectionId) {
@@ -294,7 +297,7 @@ impl Driver for UringDriver {
     }
 
     fn send(&mut self, connection: ConnectionId, queue: &mut VecDeque<Bytes>) -> usize {
-        let found = self.connections.get_mut(connection.into());
+        let found = self.connections.at_mut(connection.into());
         found.map_or(0, |found| found.send(queue, &mut self.io))
     }
 
@@ -315,8 +318,9 @@ impl Driver for UringDriver {
     }
 
     fn unacknowledged_bytes(&self, connection: ConnectionId) -> Option<usize> {
-        let found = self.connections.get(connection.into())?;
-        Some(found.unsent_bytes())
+        let found = self.connections.at(connection.into())?;
+        let held = unacknowledged_bytes(&found.stream).ok()?;
+        Some(held + found.unsent_bytes())
     }
 
     fn watch(&mut self, descriptor: OwnedFd) -> io::Result<()> {

@@ -12,6 +12,7 @@ use rustix::net::sockopt::socket_error;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use super::{Attempt, ConnectError, HostPort, Resolving};
+use crate::random::Random;
 
 /// How long a wait lasts that nothing wakes from: a name is being resolved.
 const TICK: Duration = Duration::from_millis(2);
@@ -42,7 +43,7 @@ pub struct Connecting {
     began: Duration,
     phase: Phase,
     pause: Duration,
-    random: u64,
+    random: Random,
     attempts: Vec<Attempt>,
     resolving: Option<io::Error>,
 }
@@ -97,7 +98,7 @@ impl Connecting {
             phase: Phase::Resolving(Resolving::start(to)),
             pause: options.pause,
             // Without randomness pauses are merely alike.
-            random: getrandom::u64().unwrap_or(1),
+            random: Random::from_seed(getrandom::u64().unwrap_or(1)),
             attempts: Vec::new(),
             resolving: None,
         }
@@ -201,12 +202,7 @@ impl Connecting {
 
     /// Pauses, for between half and all of the time.
     fn rest(&mut self, now: Duration) -> Step {
-        // Xorshift: good enough to tell peers apart.
-        self.random |= 1;
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        let share = 0.5 + (self.random >> 40) as f64 / (1u64 << 25) as f64;
+        let share = 0.5 + self.random.below(500) as f64 / 1000.0;
         self.phase = Phase::Pausing {
             until: now + self.pause.mul_f64(share),
         };

@@ -12,6 +12,7 @@ crate::promises![
     a_reset_is_a_loss_and_no_end,
     a_send_to_a_peer_that_is_gone_is_a_loss,
     a_loss_that_a_send_finds_comes_after_the_bytes_that_are_there,
+    a_loss_does_not_overtake_bytes_that_wait_for_reading,
     a_send_that_breaks_after_the_end_is_a_loss,
     a_dropped_driver_ends_its_connections,
 ];
@@ -92,6 +93,25 @@ fn a_loss_that_a_send_finds_comes_after_the_bytes_that_are_there<W: World>() {
         kit.send(far, &mut queue);
         kit.record(far).lost.is_some()
     });
+    assert_eq!(kit.record(far).received, 1000);
+}
+
+fn a_loss_does_not_overtake_bytes_that_wait_for_reading<W: World>() {
+    let mut kit = Kit::<W>::new(2);
+    let (near, far) = kit.connection(0, 1);
+    kit.send_all(far, pattern::segments(9, &[100]));
+    kit.send_all(near, pattern::segments(4, &[1000]));
+    kit.linger();
+    kit.close_now(near);
+    kit.linger();
+    let mut queue = pattern::segments(9, &[100; 5]);
+    for _ in 0..5 {
+        kit.send(far, &mut queue);
+        kit.linger();
+    }
+    assert!(!kit.record(far).is_over(), "an end before the bytes");
+    kit.expect(far, 4, 0);
+    kit.until("it is lost", |kit| kit.record(far).lost.is_some());
     assert_eq!(kit.record(far).received, 1000);
 }
 

@@ -111,8 +111,8 @@ impl<W: World> Kit<W> {
         let begin = Instant::now();
         while !holds(self) {
             assert!(begin.elapsed() < PATIENCE, "waited in vain until {what}");
+            self.world.pass();
             if self.poll() == 0 {
-                self.world.pass();
                 for node in &mut self.nodes {
                     node.driver.wait(Some(Duration::from_micros(200))).unwrap();
                 }

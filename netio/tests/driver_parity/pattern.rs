@@ -1,19 +1,24 @@
 //! Bytes that tell where in a stream they belong.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use bytes::Bytes;
 
-/// The byte at a place of the stream number `stream`.
-pub(crate) fn byte(stream: u64, at: usize) -> u8 {
-    // Neighbours, chunks and streams all differ.
-    let word = (at as u64 / 8).wrapping_add(stream << 40);
-    (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (8 * (at % 8))) as u8
+/// Eight bytes of the stream number `stream`. Neighbours, chunks and streams all differ.
+fn word(stream: u64, index: usize) -> [u8; 8] {
+    let word = (index as u64).wrapping_add(stream << 40);
+    word.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes()
 }
 
 /// The bytes at `range` of a stream.
-pub(crate) fn bytes(stream: u64, range: std::ops::Range<usize>) -> Bytes {
-    range.map(|at| byte(stream, at)).collect()
+pub(crate) fn bytes(stream: u64, range: Range<usize>) -> Bytes {
+    let first = range.start / 8;
+    let mut bytes = Vec::with_capacity(range.len() + 16);
+    for index in first..range.end.div_ceil(8) {
+        bytes.extend_from_slice(&word(stream, index));
+    }
+    Bytes::from(bytes).slice(range.start - first * 8..range.end - first * 8)
 }
 
 /// A stream from its beginning, in segments of these lengths.
@@ -28,8 +33,13 @@ pub(crate) fn segments(stream: u64, lengths: &[usize]) -> VecDeque<Bytes> {
 
 /// Panics where `found` is not what the stream has from `at` on.
 pub(crate) fn check(stream: u64, at: usize, found: &[u8]) {
-    for (offset, value) in found.iter().enumerate() {
-        let place = at + offset;
-        assert_eq!(*value, byte(stream, place), "stream {stream}, byte {place}");
+    let expected = bytes(stream, at..at + found.len());
+    if expected != found {
+        let differs = |(one, other)| one != other;
+        let offset = expected.iter().zip(found).position(differs);
+        panic!(
+            "stream {stream}, byte {:?}",
+            offset.map(|offset| at + offset)
+        );
     }
 }

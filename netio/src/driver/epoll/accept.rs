@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, acceptfrom_with};
 
+use crate::driver::accept_error::{is_of_the_connection, is_of_the_moment};
 use crate::driver::{Completion, ListenerId, Socket};
 
 /// Connections that one poll accepts of a listener; the rest waits in its queue.
@@ -73,32 +74,4 @@ impl Listener {
         }
         Next::Wait
     }
-}
-
-/// The connection was over before it was accepted, or the call was interrupted: the next one
-/// may be fine.
-fn is_of_the_connection(error: Errno) -> bool {
-    matches!(
-        error,
-        Errno::INTR
-            | Errno::CONNABORTED
-            | Errno::PERM
-            | Errno::PROTO
-            | Errno::NOPROTOOPT
-            | Errno::OPNOTSUPP
-            | Errno::NETDOWN
-            | Errno::NETUNREACH
-            | Errno::HOSTDOWN
-            | Errno::HOSTUNREACH
-            | Errno::NONET
-            | Errno::TIMEDOUT
-    )
-}
-
-/// Something is used up that others give back.
-fn is_of_the_moment(error: Errno) -> bool {
-    matches!(
-        error,
-        Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM
-    )
 }

@@ -224,7 +224,12 @@ impl Connection {
     }
 
     /// Asks for what comes next, and tells whether the connection is to go.
-    pub(super) fn proceed(&mut self, io: &mut Io) -> Next {
+    pub(super) fn proceed(&mut self, io: &mut Io, done: &mut Vec<Completion>) -> Next {
+        if self.is_broken_and_drained()
+            && let Some(error) = self.take_broken()
+        {
+            self.lose(error, done);
+        }
         let wanted = match self.stage {
             Stage::Open if self.ended => Receiving::Nothing,
             Stage::Open if self.body.is_some() => Receiving::Body,
@@ -277,6 +282,14 @@ impl Connection {
 
     fn outgoing_is_in_flight(&self) -> bool {
         matches!(self.sending, Sending::InFlight { .. })
+    }
+
+    /// Whether a send has failed, nobody reads, and nothing is there to be read later.
+    fn is_broken_and_drained(&self) -> bool {
+        let reads = self.reads || self.body.is_some() || self.receiving != Receiving::Nothing;
+        matches!(self.sending, Sending::Broken(_))
+            && !reads
+            && rustix::io::ioctl_fionread(&self.stream).unwrap_or(0) == 0
     }
 
     fn receive_chunks(&mut self, io: &mut Io) {

@@ -8,6 +8,7 @@ use rustix::io::Errno;
 
 use super::ring::{Done, Ring};
 use super::token::{Operation, Token};
+use crate::driver::accept_error::{is_of_the_connection, is_of_the_moment};
 use crate::driver::slots::Key;
 use crate::driver::{Completion, ListenerId, Socket};
 
@@ -133,33 +134,4 @@ impl Done {
         // has; each such result is looked at once.
         Some(unsafe { OwnedFd::from_raw_fd(descriptor) })
     }
-}
-
-/// The connection was over before it was accepted, or the call was interrupted: the next one
-/// may be fine.
-fn is_of_the_connection(error: Errno) -> bool {
-    matches!(
-        error,
-        Errno::INTR
-            | Errno::AGAIN
-            | Errno::CONNABORTED
-            | Errno::PERM
-            | Errno::PROTO
-            | Errno::NOPROTOOPT
-            | Errno::OPNOTSUPP
-            | Errno::NETDOWN
-            | Errno::NETUNREACH
-            | Errno::HOSTDOWN
-            | Errno::HOSTUNREACH
-            | Errno::NONET
-            | Errno::TIMEDOUT
-    )
-}
-
-/// Something is used up that others give back.
-fn is_of_the_moment(error: Errno) -> bool {
-    matches!(
-        error,
-        Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM
-    )
 }

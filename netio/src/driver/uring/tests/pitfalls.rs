@@ -282,35 +282,6 @@ fn errors_that_pass_are_not_errors_of_the_driver() {
 }
 
 #[test]
-fn without_descriptors_accepting_waits_and_goes_on_by_itself() {
-    if !in_a_process_of_its_own("without_descriptors_accepting_waits_and_goes_on_by_itself") {
-        return;
-    }
-    in_every_mode(usual(), |mut harness| {
-        let listening = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listening.local_addr().unwrap();
-        let listener = harness.driver.listen(listening.into()).unwrap();
-        harness.driver.poll(&mut harness.told).unwrap();
-        let mut taken = Vec::new();
-        while let Ok(file) = std::fs::File::open("/dev/null") {
-            taken.push(file);
-        }
-        // As many descriptors as the clients need are left, and none for those who accept.
-        let clients = [(); 3].map(|()| {
-            taken.pop();
-            TcpStream::connect(address).unwrap()
-        });
-        harness.until_told(|told| matches!(told, Completion::AcceptDelayed { .. }));
-        harness.settle();
-        assert_eq!(harness.told.len(), 1, "told once: {:?}", harness.told);
-        drop(taken);
-        harness.until(|told| told.len() == 1 + clients.len());
-        harness.driver.stop_listening(listener);
-        harness.settle();
-    });
-}
-
-#[test]
 fn a_user_who_may_lock_no_memory_has_a_driver_or_hears_why_not() {
     if !in_a_process_of_its_own("a_user_who_may_lock_no_memory_has_a_driver_or_hears_why_not") {
         return;

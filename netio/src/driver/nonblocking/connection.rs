@@ -1,17 +1,15 @@
-//! One connection: what the kernel said of it, what was asked of it, what it owes.
+//! One connection: what is known of its stream, what was asked of it, what it owes.
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::TcpStream;
 
 use bytes::Bytes;
-use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, sendmsg, shutdown};
 
+use super::pool::ChunkPool;
+use super::{Readiness, Stream};
 use crate::buffer::Body;
 use crate::driver::outgoing::Outgoing;
-use crate::driver::pool::ChunkPool;
 use crate::driver::{Completion, ConnectionId};
 
 /// Bytes that are read from one connection before the next has its turn, about.
@@ -55,8 +53,8 @@ enum Sending {
     Broken(io::Error),
 }
 
-pub(super) struct Connection {
-    pub(super) stream: TcpStream,
+pub(super) struct Connection<S> {
+    pub(super) stream: S,
     /// A read may find something.
     readable: bool,
     /// A write may find room.
@@ -75,8 +73,8 @@ pub(super) struct Connection {
     detaching: bool,
 }
 
-impl Connection {
-    pub(super) fn new(stream: TcpStream) -> Self {
+impl<S: Stream> Connection<S> {
+    pub(super) fn new(stream: S) -> Self {
         Self {
             stream,
             readable: false,
@@ -102,11 +100,16 @@ impl Connection {
         self.queued = false;
     }
 
-    pub(super) fn handle_event(&mut self, flags: EventFlags) {
-        let broken = EventFlags::ERR | EventFlags::HUP;
-        self.hung_up |= flags.intersects(broken | EventFlags::RDHUP);
-        self.readable |= flags.intersects(broken | EventFlags::RDHUP | EventFlags::IN);
-        self.writable |= flags.intersects(broken | EventFlags::OUT);
+    pub(super) fn handle_readiness(&mut self, readiness: Readiness) {
+        self.hung_up |= readiness.hung_up;
+        self.readable |= readiness.readable || readiness.hung_up;
+        self.writable |= readiness.writable;
+    }
+
+    /// Whether it would do something if the stream were as `readiness` says.
+    pub(super) fn would_act(&self, readiness: Readiness) -> bool {
+        let read = self.wants_to_read() && (readiness.readable || readiness.hung_up);
+        read || readiness.writable && !self.outgoing.is_empty()
     }
 
     pub(super) fn send(&mut self, queue: &mut VecDeque<Bytes>) -> usize {
@@ -162,13 +165,22 @@ impl Connection {
             self.receive(connection, turn)
         };
         // What the peer sent before it broke the connection is worth reading first.
-        if next == Next::Wait && self.is_broken() {
+        if next == Next::Wait && self.is_broken() && !self.may_read_later() {
             self.tell_broken(connection, turn);
         }
         if self.detaching && !self.in_flight && !self.is_broken() {
             return Next::Detach;
         }
         next
+    }
+
+    /// Whether bytes wait until reading is turned on.
+    fn may_read_later(&self) -> bool {
+        !self.detaching && !self.wants_to_read() && self.stream.has_unread()
+    }
+
+    fn wants_to_read(&self) -> bool {
+        self.receiving == Receiving::Open && (self.reads || self.body.is_some())
     }
 
     fn is_broken(&self) -> bool {
@@ -179,9 +191,7 @@ impl Connection {
     fn flush(&mut self) {
         while self.writable && !self.outgoing.is_empty() {
             let (slices, count) = self.outgoing.slices();
-            let mut control = SendAncillaryBuffer::default();
-            let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-            match sendmsg(&self.stream, &slices[..count], &mut control, flags) {
+            match self.stream.write(&slices[..count]) {
                 Ok(bytes) => self.outgoing.advance(bytes),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => self.writable = false,
@@ -189,7 +199,7 @@ impl Connection {
             }
         }
         if self.outgoing.is_empty() && matches!(self.sending, Sending::Ending) {
-            match shutdown(&self.stream, Shutdown::Write) {
+            match self.stream.shutdown_write() {
                 Ok(()) => self.sending = Sending::Ended,
                 Err(error) => self.break_sending(error),
             }
@@ -217,15 +227,15 @@ impl Connection {
             if self.body.as_ref().is_some_and(|body| body.remaining() == 0) {
                 self.give_body_back(connection, std::mem::take(&mut progress), turn);
             }
-            if !self.readable || !(self.reads || self.body.is_some()) {
+            if !self.readable || !self.wants_to_read() {
                 break Next::Wait;
             }
             if bytes_left == 0 {
                 break Next::Again;
             }
             let received = match &mut self.body {
-                Some(body) => receive_body(&self.stream, body),
-                None => match receive_chunk(&self.stream, connection, turn) {
+                Some(body) => self.stream.read_body(body),
+                None => match read_chunk(&self.stream, connection, turn) {
                     Some(received) => received,
                     None => break Next::Starved,
                 },
@@ -289,26 +299,15 @@ impl Connection {
     }
 }
 
-/// What a read brought: bytes, and how many were asked for.
-type Received = Result<(usize, usize), Errno>;
-
-fn receive_body(stream: &TcpStream, body: &mut Body) -> Received {
-    let spare = body.spare();
-    let asked = spare.len();
-    let (bytes, _) = recv(stream, spare, RecvFlags::DONTWAIT)?;
-    body.advance(bytes);
-    Ok((bytes, asked))
-}
-
 /// `None` where no chunk can be had.
-fn receive_chunk(
-    stream: &TcpStream,
+fn read_chunk(
+    stream: &impl Stream,
     connection: ConnectionId,
     turn: &mut Turn<'_>,
-) -> Option<Received> {
+) -> Option<Result<(usize, usize), Errno>> {
     let mut lent = turn.pool.lend()?;
     let asked = lent.buffer().len();
-    let received = recv(stream, lent.buffer(), RecvFlags::DONTWAIT).map(|(bytes, _)| bytes);
+    let received = stream.read(lent.buffer());
     if let Ok(bytes) = received
         && bytes > 0
     {

@@ -1,10 +1,10 @@
-//! Chunks of a driver that reads them with calls of its own.
+//! Chunks that are read into with calls that do not block.
 
 use std::cell::RefCell;
 use std::ops::Deref;
 use std::rc::Rc;
 
-use super::Chunk;
+use crate::driver::Chunk;
 
 /// The length of a chunk, in bytes.
 pub(super) const CHUNK_BYTES: usize = 64 << 10;
