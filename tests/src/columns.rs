@@ -42,7 +42,7 @@ fn numbers() -> Vec<ArrayRef> {
         Arc::new(nullable(|row| row % 2 == 0).collect::<BooleanArray>()),
         Arc::new(of::<Int8Type>(|row| row as i8)),
         Arc::new(of::<UInt64Type>(|row| u64::MAX - row as u64)),
-        Arc::new(of::<Float16Type>(|row| half(row))),
+        Arc::new(of::<Float16Type>(half)),
         Arc::new(of::<Float64Type>(|row| 0.1 * row as f64)),
         Arc::new(
             of::<Decimal32Type>(|row| row as i32)

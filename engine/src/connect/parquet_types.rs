@@ -31,6 +31,12 @@ pub(super) fn require_fit(path: &Path, schema: &Schema) -> Result<(), ConnectErr
 fn unfit(data_type: &DataType) -> Option<(&DataType, &'static str)> {
     match data_type {
         DataType::Union(..) => Some((data_type, "leave it out before the sink")),
+        DataType::Decimal32(_, scale)
+        | DataType::Decimal64(_, scale)
+        | DataType::Decimal128(_, scale)
+        | DataType::Decimal256(_, scale) => {
+            (*scale < 0).then_some((data_type, "cast it to a scale of 0 or more before the sink"))
+        }
         DataType::Dictionary(_, values) => {
             // Of these the library writes none, or nothing that it could read again.
             let is_unfit = matches!(
