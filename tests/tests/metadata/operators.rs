@@ -5,7 +5,7 @@ use arrow::datatypes::Int64Type;
 use ringway::operators::columnar::{
     AssignWatermarks, Deduplicate, DeduplicateSpec, Filter, Project, Split, TopN, TopNSpec,
 };
-use ringway::operators::window::{WindowAggregate, WindowAssigner, WindowSpec};
+use ringway::operators::window::{EarlyResults, WindowAggregate, WindowAssigner, WindowSpec};
 use ringway::operators::{AggregateSpec, SpecError};
 use ringway::watermark::WatermarkStrategy;
 use std::sync::Arc;
@@ -240,6 +240,7 @@ fn window_late(input: &Input) -> Result<Arrived, String> {
                 key_columns: vec![KEY],
                 aggregates: vec![AggregateSpec::count("rows")],
                 allowed_lateness_ms: 0,
+                early: EarlyResults::default(),
                 late: Some(late),
             };
             Ok(WindowAggregate::new(Arc::clone(&schema), spec)?)
