@@ -43,6 +43,7 @@ mod options;
 mod parquet_footer;
 mod parquet_sink;
 mod parquet_source;
+mod parquet_types;
 mod pending_file;
 mod progress;
 mod rate;

@@ -15,6 +15,7 @@ use crate::operator::{Sink, Subtask};
 use crate::partition::Parallelism;
 
 use super::connector::paths_of_subtasks;
+use super::parquet_types::require_fit;
 use super::pending_file::{PendingFile, require_folder};
 use super::writer::{AHEAD_BYTES_MAX, BatchWriter, WriterSink};
 use super::{ConnectError, ConnectorStats, SinkConnector, path_of_subtask};
@@ -88,6 +89,7 @@ impl ParquetSink {
 
 impl SinkConnector for ParquetSink {
     fn validate(&self, schema: &SchemaRef, _parallelism: u32) -> Result<(), ConnectError> {
+        require_fit(&self.path, schema)?;
         let properties = Some(self.properties.clone());
         ArrowWriter::try_new(io::sink(), schema.clone(), properties)
             .map(|_| ())
