@@ -42,13 +42,13 @@ impl ConnectorStats {
     }
 
     /// Adds `delta`; for threads that may wait a moment.
-    pub(super) fn add(&self, delta: &Counters) {
+    pub(crate) fn add(&self, delta: &Counters) {
         self.lock().add(delta);
     }
 
     /// Adds `delta` and clears it, unless someone else holds the counters at this moment;
     /// for workers, which never wait.
-    pub(super) fn try_add(&self, delta: &mut Counters) {
+    pub(crate) fn try_add(&self, delta: &mut Counters) {
         let mut counters = match self.0.try_lock() {
             Ok(counters) => counters,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),

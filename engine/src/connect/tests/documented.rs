@@ -1,7 +1,7 @@
 //! Nothing that can be set is missing from the page about connectors.
 
-use super::super::{SINK_CONNECTORS, SOURCE_CONNECTORS};
 use super::*;
+use crate::connect::{SINK_CONNECTORS, SOURCE_CONNECTORS};
 
 /// The options that a connector's reader says it knows, when it is given one that it doesn't.
 fn options_of(connector: &str, read: fn(&str, toml::Table) -> String) -> Vec<String> {

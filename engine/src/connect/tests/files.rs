@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 use arrow::array::{ArrayRef, Int64Array, StringArray};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use super::super::{
+use super::*;
+use crate::clock::Clock;
+use crate::connect::{
     ConnectorStats, Counters, ListedFile, Split, SplitFormat, SplitInput, SplitReader, SplitSource,
     list_files,
 };
-use super::*;
-use crate::clock::Clock;
 
 /// Reads whatever its function says, on the side thread.
 struct Scripted<F>(F);

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::time::Instant;
 
-use super::super::{LiveSource, StdinOptions};
 use super::*;
+use crate::connect::{LiveSource, StdinOptions};
 
 const SCHEMA: &str = "schema = [{ name = 'id', type = 'int64' }, \
                       { name = 'event_time', type = 'int64' }]\n";

@@ -1,0 +1,5 @@
+//! Parquet files.
+
+mod footer;
+pub(super) mod sink;
+pub(super) mod source;
