@@ -22,6 +22,9 @@ pub(crate) trait FileFormat: SplitFormat {
     /// The connector, as job files name it.
     const CONNECTOR: &'static str;
 
+    /// What its files are cut into, for people.
+    const PIECES: &'static str = "splits";
+
     /// How what is read becomes the columns of the stream.
     fn layout(&self) -> &EventTimeLayout;
 
@@ -92,7 +95,9 @@ impl<F: FileFormat> SourceConnector for FileSource<F> {
     fn describe(&self) -> String {
         let files = self.files.describe(F::CONNECTOR);
         match self.splits.len() {
-            splits if splits > self.files.files().len() => format!("{files}, {splits} splits"),
+            splits if splits > self.files.files().len() => {
+                format!("{files}, {splits} {}", F::PIECES)
+            }
             _ => files,
         }
     }

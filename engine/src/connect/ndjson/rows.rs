@@ -104,7 +104,7 @@ mod tests {
             Field::new("name", DataType::Utf8, true),
         ]);
         let mut chunk = Chunk::default();
-        LineReader::new(text.as_bytes())
+        LineReader::new(text.as_bytes(), None)
             .read(&mut chunk, 1000)
             .unwrap();
         let mut bad = Vec::new();
@@ -150,7 +150,9 @@ mod tests {
         let mut text = b"{\"id\":1,\"name\":\"".to_vec();
         text.extend_from_slice(b"\xff\xfe\"}\n{\"id\":2}\n");
         let mut chunk = Chunk::default();
-        LineReader::new(&text[..]).read(&mut chunk, 10).unwrap();
+        LineReader::new(&text[..], None)
+            .read(&mut chunk, 10)
+            .unwrap();
         let schema = Arc::new(Schema::new(vec![
             Field::new("id", DataType::Int64, false),
             Field::new("name", DataType::Utf8, true),

@@ -94,6 +94,7 @@ struct ParquetFormat {
 
 impl FileFormat for ParquetFormat {
     const CONNECTOR: &'static str = "parquet";
+    const PIECES: &'static str = "row groups";
 
     fn layout(&self) -> &EventTimeLayout {
         &self.layout
