@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::connect::ConnectError;
 
+use super::expand::expand;
 use super::listed::ListedFile;
 
 /// The paths of a file source: one, or a list.
@@ -61,7 +62,7 @@ pub fn list_files(base: &Path, patterns: &[String]) -> Result<Vec<ListedFile>, C
     let mut seen = HashSet::new();
     for pattern in patterns {
         for path in matches_of(base, pattern)? {
-            if seen.insert(path.clone()) {
+            if seen.insert(resolved(&path)) {
                 files.push(ListedFile::note(path)?);
             }
         }
@@ -76,23 +77,24 @@ pub(crate) fn matches_of(base: &Path, pattern: &str) -> Result<Vec<PathBuf>, Con
     if plain.is_file() {
         return Ok(vec![plain]);
     }
-    let full = full_pattern(base, pattern);
-    let found = glob::glob(&full)
-        .map_err(|error| ConnectError::option("path", format!("`{pattern}`: {error}")))?;
-    let mut paths = Vec::new();
-    for path in found {
-        let path = path.map_err(|error| ConnectError::file(error.path(), error.error()))?;
-        if !path.is_dir() {
-            paths.push(path);
-        }
-    }
+    let mut paths = expand(base, pattern)?;
     if paths.is_empty() {
         return Err(ConnectError::NoMatch {
             pattern: plain.display().to_string(),
         });
     }
+    // Of several names of one file the one with the fewest folders is meant.
+    paths.sort_by_cached_key(|path| (path.components().count(), path.clone()));
+    let mut seen = HashSet::new();
+    paths.retain(|path| seen.insert(resolved(path)));
     paths.sort();
     Ok(paths)
+}
+
+/// The path without links: a file to which several lead is there once.
+fn resolved(path: &Path) -> PathBuf {
+    // One that leads nowhere is refused when it is opened.
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// `pattern` from `base` on. The base is a folder, not part of the pattern: its brackets mean

@@ -1,6 +1,7 @@
 //! Files of any format: which there are, the splits they are cut into, how far each was read,
 //! and how those that are written appear.
 
+mod expand;
 pub(super) mod input;
 pub(super) mod list;
 pub(super) mod listed;

@@ -1,5 +1,7 @@
 //! What the footers of Parquet files tell before any row is read.
 
+use std::fmt::Display;
+
 use arrow::array::AsArray;
 use arrow::datatypes::{Int64Type, SchemaRef};
 use parquet::arrow::ProjectionMask;
@@ -9,17 +11,25 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use crate::element::{EVENT_TIME_MIN, EventTime};
 
 use crate::connect::event_time::to_milliseconds;
+use crate::connect::side::thread::caught;
 use crate::connect::{ConnectError, ListedFile, Part, Split};
 
 /// Reads the footer of a file.
-pub(crate) fn read_footer(listed: &ListedFile) -> Result<ArrowReaderMetadata, ConnectError> {
+pub(super) fn read_footer(listed: &ListedFile) -> Result<ArrowReaderMetadata, ConnectError> {
     let file = listed.open()?;
-    ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|error| {
+    let loaded = or_reason(|| ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()));
+    loaded.map_err(|reason| {
         ConnectError::file(
             &listed.path,
-            format_args!("is not a Parquet file that can be read: {error}"),
+            format_args!("is not a Parquet file that can be read: {reason}"),
         )
     })
+}
+
+/// What `read` gives, or why not: the library panics at some of what a damaged file says.
+pub(super) fn or_reason<T, E: Display>(read: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
+    let read = caught(read).map_err(|reason| format!("it is damaged: {reason}"))?;
+    read.map_err(|error| error.to_string())
 }
 
 /// The schema that all files have; what they say about it in metadata may differ.

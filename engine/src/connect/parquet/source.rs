@@ -22,7 +22,7 @@ use crate::connect::{
 };
 use crate::limits::BATCH_ROWS;
 
-use super::footer::{common_schema, compressed_bytes, read_footer, row_groups};
+use super::footer::{common_schema, compressed_bytes, or_reason, read_footer, row_groups};
 
 /// Options of the connector `parquet`, a source.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -120,13 +120,13 @@ impl SplitFormat for ParquetFormat {
         };
         let mask = ProjectionMask::roots(footer.parquet_schema(), self.columns.iter().copied());
         let bytes = compressed_bytes(&footer, &row_groups, &mask);
-        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, footer)
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, footer)
             .with_projection(mask)
             .with_row_groups(row_groups)
             .with_batch_size(BATCH_ROWS)
-            .with_offset(rows_done)
-            .build()
-            .map_err(|error| not_readable(listed, split.part, &error))?;
+            .with_offset(rows_done);
+        let reader = or_reason(|| builder.build());
+        let reader = reader.map_err(|reason| not_readable(listed, split.part, &reason))?;
         Ok(Box::new(RowGroupReader {
             reader,
             order: wanted_order(&self.columns),
@@ -154,11 +154,9 @@ struct RowGroupReader {
 
 impl SplitReader for RowGroupReader {
     fn next(&mut self) -> Result<Option<RecordBatch>, ConnectError> {
-        let batch = match self.reader.next() {
-            None => return Ok(None),
-            Some(Ok(batch)) => batch,
-            Some(Err(error)) => return Err(not_readable(&self.listed, self.part, &error)),
-        };
+        let read = or_reason(|| self.reader.next().transpose());
+        let read = read.map_err(|reason| not_readable(&self.listed, self.part, &reason))?;
+        let Some(batch) = read else { return Ok(None) };
         self.rows_done += batch.num_rows();
         let ordered = batch
             .project(&self.order)

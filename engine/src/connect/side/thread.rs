@@ -32,6 +32,12 @@ pub(crate) fn spawn<S: Send + 'static>(
     })
 }
 
+/// What `body` gives, or what its panic says: for libraries that panic at what others wrote.
+pub(crate) fn caught<T>(body: impl FnOnce() -> T) -> Result<T, String> {
+    // What it worked on is not used after a panic.
+    catch_unwind(AssertUnwindSafe(body)).map_err(|panic| panic_text(&*panic))
+}
+
 fn panic_text(panic: &(dyn Any + Send)) -> String {
     panic
         .downcast_ref::<&str>()

@@ -6,6 +6,7 @@ mod compressed;
 mod csv;
 mod documented;
 mod files;
+mod hostile;
 mod live;
 mod made;
 mod ndjson;

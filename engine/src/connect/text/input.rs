@@ -76,13 +76,18 @@ impl TextInput {
         file: File,
         compression: TextCompression,
     ) -> io::Result<Self> {
+        let compression = compression.of(path);
+        if compression != TextCompression::None && file.metadata()?.len() == 0 {
+            // As for any other that is cut: an empty text takes some bytes when it is compressed.
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         let read_bytes = Rc::new(Cell::new(0));
         let file = Counted {
             input: file,
             bytes: read_bytes.clone(),
         };
         let file = BufReader::with_capacity(READ_BYTES, file);
-        let text: Box<dyn BufRead> = match compression.of(path) {
+        let text: Box<dyn BufRead> = match compression {
             TextCompression::Gzip => Box::new(BufReader::with_capacity(
                 READ_BYTES,
                 MultiGzDecoder::new(file),
