@@ -61,7 +61,7 @@ struct SavedSource {
 enum Stage {
     New,
     Open { place: (u32, u32), bell: Bell },
-    Reading(Reading),
+    Reading(Box<Reading>),
     Ended,
 }
 
@@ -101,12 +101,12 @@ impl SplitSource {
         let Some(job) = self.input.job() else {
             return Ok(Stage::Ended);
         };
-        Ok(Stage::Reading(Reading {
+        Ok(Stage::Reading(Box::new(Reading {
             place,
             reader: Reader::start(job, self.stats.clone(), bell)?,
             progress: SplitProgress::new(self.watermark.as_ref(), &splits)
                 .going_on_at(self.reached),
-        }))
+        })))
     }
 
     fn place(&self) -> Option<(u32, u32)> {

@@ -261,7 +261,7 @@ fn a_damaged_text_is_the_same_rows_in_however_many_pieces() {
             fs::write(dir.path().join(&name), &bytes).unwrap();
             let schema = "schema = [{ name = 'event_time', type = 'int64' }, \
                 { name = 'id', type = 'int64' }, { name = 'text', type = 'utf8' }]";
-            let mut read = |split_bytes: u64, parallelism: u32| {
+            let read = |split_bytes: u64, parallelism: u32| {
                 let csv = match connector {
                     "csv" => "quoted_line_ends = false\nheader = false",
                     _ => "",
