@@ -40,3 +40,8 @@ pub mod worker;
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
+
+/// Runs the examples of the page on embedding.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/EMBEDDING.md")]
+struct Embedding;

@@ -11,6 +11,7 @@ use crate::element::{Barrier, StreamElement};
 use crate::limits::{CONTROL_ELEMENTS_MAX, EDGE_CAPACITY_ELEMENTS};
 
 use super::metrics::BlockedTime;
+use super::turn::Turn;
 use super::{EdgeMetrics, EdgeOptions, Ending, Failure, Popped, RejectReason, Rejected};
 
 /// Opens a local edge. `sender_bell` and `receiver_bell` wake whoever owns the half.
@@ -47,17 +48,28 @@ pub fn open<B: Payload>(
         counts: Counts::default(),
         seen: Seen::default(),
         blocked: BlockedTime::default(),
+        turn: Turn::default(),
     };
     let receiver = Receiver {
         consumer: Some(consumer),
         shared,
         origin: Monotonic::default(),
         ended: None,
+        turn: Turn::default(),
     };
     (
         super::Sender::Local(sender),
         super::Receiver::Local(receiver),
     )
+}
+
+/// Opens a local edge whose halves have a bell of their own each: for a thread or a task on
+/// either side that waits for nothing but this edge.
+///
+/// # Panics
+/// As for [`open`].
+pub fn pair<B: Payload>(options: EdgeOptions) -> (super::Sender<B>, super::Receiver<B>) {
+    open(options, Bell::thread(), Bell::thread())
 }
 
 /// The sending half of a local edge.
@@ -72,6 +84,7 @@ pub struct Sender<B: Payload> {
     counts: Counts,
     seen: Seen,
     blocked: BlockedTime,
+    turn: Turn,
 }
 
 /// The receiving half of a local edge.
@@ -81,6 +94,7 @@ pub struct Receiver<B: Payload> {
     origin: Monotonic,
     /// How the stream ended, and how many elements it had.
     ended: Option<(Ending, u64)>,
+    turn: Turn,
 }
 
 /// One element on the way, with what the receiver gives back when it takes it.
@@ -189,6 +203,21 @@ impl<B: Payload> Sender<B> {
                 reason,
             }
         })
+    }
+
+    pub(super) fn admits(&mut self, element: &StreamElement<B>) -> Result<(), RejectReason> {
+        if self.is_closed() {
+            return Err(self.closing());
+        }
+        let has_room = match element {
+            StreamElement::Data(batch) => self.room_for(batch).is_some(),
+            _ => self.producer().is_ready(),
+        };
+        has_room.then_some(()).ok_or(RejectReason::Full)
+    }
+
+    pub(super) fn turn(&mut self) -> &mut Turn {
+        &mut self.turn
     }
 
     pub(super) fn set_origin(&mut self, origin: Monotonic) {
@@ -397,6 +426,10 @@ impl<B: Payload> Receiver<B> {
 
     pub(super) fn options(&self) -> &EdgeOptions {
         &self.shared.options
+    }
+
+    pub(super) fn turn(&mut self) -> &mut Turn {
+        &mut self.turn
     }
 
     pub(super) fn bell(&self) -> Option<&Bell> {

@@ -10,21 +10,31 @@
 //! - the receiver takes everything that was accepted before it learns how the stream ended;
 //! - a sender that is dropped has failed: it never looks like an end of the stream.
 
+mod awaiting;
 mod blocking;
 mod ending;
 pub mod local;
 mod metrics;
 mod options;
+mod stream;
+mod turn;
 
+pub use awaiting::{Pop, Push, Ready};
 pub use ending::{Ending, Failure, FailureKind};
 pub use metrics::EdgeMetrics;
 pub use options::{EdgeOptions, Transport};
+pub use ringway_shm::Bell;
+pub use stream::{ElementSink, Elements};
+
+pub(crate) use awaiting::look_twice;
 
 use std::fmt;
 
 use crate::batch::Payload;
 use crate::clock::Monotonic;
 use crate::element::{Barrier, StreamElement};
+
+use turn::Turn;
 
 /// The sending half of an edge.
 #[derive(Debug)]
@@ -196,7 +206,16 @@ impl<B: Payload> Sender<B> {
         each!(self, edge => edge.unblocked(now));
     }
 
-    fn bell(&self) -> &ringway_shm::Bell {
+    /// Whether the edge would take this element now; the reason if not.
+    fn admits(&mut self, element: &StreamElement<B>) -> Result<(), RejectReason> {
+        each!(self, edge => edge.admits(element))
+    }
+
+    fn turn(&mut self) -> &mut Turn {
+        each!(self, edge => edge.turn())
+    }
+
+    fn bell(&self) -> &Bell {
         each!(self, edge => edge.bell())
     }
 }
@@ -273,7 +292,11 @@ impl<B: Payload> Receiver<B> {
         }
     }
 
-    fn bell(&self) -> Option<&ringway_shm::Bell> {
+    fn turn(&mut self) -> &mut Turn {
+        each!(self, edge => edge.turn())
+    }
+
+    fn bell(&self) -> Option<&Bell> {
         each!(self, edge => edge.bell())
     }
 }

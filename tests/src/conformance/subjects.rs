@@ -5,13 +5,17 @@ use ringway::data_plane::{ConnectOptions, DataPlane, ListenOptions};
 use ringway::edge::{EdgeOptions, Receiver, Sender, local};
 use ringway_shm::Bell;
 
-use super::EdgeSubject;
+use super::{EdgeSubject, Waiting};
+use crate::block_on::block_on;
 
 /// A local edge, opened directly.
 pub struct LocalEdge;
 
 /// A local edge, opened by listening and connecting.
 pub struct RegisteredEdge;
+
+/// An edge whose halves are awaited, where they wait.
+pub struct AwaitedEdge<S>(pub S);
 
 impl EdgeSubject for LocalEdge {
     fn name(&self) -> &'static str {
@@ -46,5 +50,27 @@ impl EdgeSubject for RegisteredEdge {
         let sender = plane.connect("localhost", port, sender_bell, ConnectOptions::default());
         let sender = sender.expect("it listens");
         (sender, listener.accept().expect("a sender connected"))
+    }
+}
+
+impl<S: EdgeSubject> EdgeSubject for AwaitedEdge<S> {
+    fn name(&self) -> &'static str {
+        "an edge that is awaited"
+    }
+
+    fn open_with<B: Payload>(
+        &self,
+        options: EdgeOptions,
+        sender_bell: Bell,
+        receiver_bell: Bell,
+    ) -> (Sender<B>, Receiver<B>) {
+        self.0.open_with(options, sender_bell, receiver_bell)
+    }
+
+    fn waiting<B: Payload>(&self) -> Waiting<B> {
+        Waiting {
+            push: |sender, element| block_on(sender.push_async(element)),
+            pop: |receiver| block_on(receiver.pop_async()),
+        }
     }
 }
