@@ -23,64 +23,68 @@ fn run(connector: &str, options: &str, dir: &Path) -> Result<Vec<Element>, Strin
     stepped.run().map_err(|error| error.to_string())
 }
 
+/// A file, what is in it, the numbers of the rows that can be understood, and how many cannot.
+type Hard<'a> = (&'a str, &'a [u8], &'a [i64], usize);
+
+const HARD: &[Hard<'_>] = &[
+    ("empty.ndjson", b"", &[], 0),
+    ("only a mark.ndjson", b"\xef\xbb\xbf", &[], 0),
+    ("only blank.ndjson", b"\n\r\n \t\n", &[], 0),
+    (
+        "mark and ends.ndjson",
+        b"\xef\xbb\xbf{\"id\":1}\r\n\r\n{\"id\":2}\r\n",
+        &[1, 2],
+        0,
+    ),
+    (
+        "bad utf-8.ndjson",
+        b"{\"id\":1,\"text\":\"\xff\"}\n{\"id\":2}\n",
+        &[2],
+        1,
+    ),
+    (
+        "utf-16.ndjson",
+        b"\xff\xfe{\0\"\0i\0d\0\"\0:\x001\0}\0\n\0",
+        &[],
+        2,
+    ),
+    ("nul.ndjson", b"\0\n{\"id\":2}\n\0{\"id\":3}\n", &[2], 2),
+    ("two keys.ndjson", b"{\"id\":1,\"id\":2}\n", &[2], 0),
+    (
+        "numbers.ndjson",
+        b"{\"id\":1e400}\n{\"id\":-0}\n{\"id\":9223372036854775808}\n",
+        &[0],
+        2,
+    ),
+    ("cut.ndjson", b"{\"id\":1}\n{\"id\":2", &[1], 1),
+    ("old mac.ndjson", b"{\"id\":1}\r{\"id\":2}\r", &[], 1),
+    ("empty.csv", b"", &[], 0),
+    ("header.csv", b"id,text", &[], 0),
+    ("mark.csv", b"\xef\xbb\xbfid,text\r\n1,a\r\n", &[1], 0),
+    ("bad utf-8.csv", b"id,text\n1,\xff\n2,b\n", &[2], 1),
+    ("nul.csv", b"id,text\n1,a\0b\n\0,b\n", &[1], 1),
+    ("open quote.csv", b"id,text\n1,a\n2,\"b\n3,c\n", &[1], 1),
+    (
+        "quote within.csv",
+        b"id,text\n1,a\"b\"\n2,\"b\"c\n",
+        &[1, 2],
+        0,
+    ),
+    ("few and many.csv", b"id,text\n1\n2,b,c\n3,c\n", &[3], 2),
+    ("old mac.csv", b"id,text\n1,a\r2,b\r", &[], 1),
+    ("more columns.csv", b"x,text,y,id\n,a,,1\n", &[1], 0),
+];
+
 #[test]
 fn text_that_is_hard_to_read_is_rows_or_bad_rows_and_never_more() {
     let dir = tempfile::tempdir().unwrap();
-    let deep = format!(
+    let nested = format!(
         "{{\"id\":1,\"x\":{}1{}}}\n",
         "[".repeat(100_000),
         "]".repeat(100_000)
     );
-    let cases: &[(&str, &[u8], &[i64], usize)] = &[
-        ("empty.ndjson", b"", &[], 0),
-        ("only a mark.ndjson", b"\xef\xbb\xbf", &[], 0),
-        ("only blank.ndjson", b"\n\r\n \t\n", &[], 0),
-        (
-            "mark and ends.ndjson",
-            b"\xef\xbb\xbf{\"id\":1}\r\n\r\n{\"id\":2}\r\n",
-            &[1, 2],
-            0,
-        ),
-        (
-            "bad utf-8.ndjson",
-            b"{\"id\":1,\"text\":\"\xff\"}\n{\"id\":2}\n",
-            &[2],
-            1,
-        ),
-        (
-            "utf-16.ndjson",
-            b"\xff\xfe{\0\"\0i\0d\0\"\0:\x001\0}\0\n\0",
-            &[],
-            2,
-        ),
-        ("nul.ndjson", b"\0\n{\"id\":2}\n\0{\"id\":3}\n", &[2], 2),
-        ("deep.ndjson", deep.as_bytes(), &[1], 0),
-        ("two keys.ndjson", b"{\"id\":1,\"id\":2}\n", &[2], 0),
-        (
-            "numbers.ndjson",
-            b"{\"id\":1e400}\n{\"id\":-0}\n{\"id\":9223372036854775808}\n",
-            &[0],
-            2,
-        ),
-        ("cut.ndjson", b"{\"id\":1}\n{\"id\":2", &[1], 1),
-        ("old mac.ndjson", b"{\"id\":1}\r{\"id\":2}\r", &[], 1),
-        ("empty.csv", b"", &[], 0),
-        ("header.csv", b"id,text", &[], 0),
-        ("mark.csv", b"\xef\xbb\xbfid,text\r\n1,a\r\n", &[1], 0),
-        ("bad utf-8.csv", b"id,text\n1,\xff\n2,b\n", &[2], 1),
-        ("nul.csv", b"id,text\n1,a\0b\n\0,b\n", &[1], 1),
-        ("open quote.csv", b"id,text\n1,a\n2,\"b\n3,c\n", &[1], 1),
-        (
-            "quote within.csv",
-            b"id,text\n1,a\"b\"\n2,\"b\"c\n",
-            &[1, 2],
-            0,
-        ),
-        ("few and many.csv", b"id,text\n1\n2,b,c\n3,c\n", &[3], 2),
-        ("old mac.csv", b"id,text\n1,a\r2,b\r", &[], 1),
-        ("more columns.csv", b"x,text,y,id\n,a,,1\n", &[1], 0),
-    ];
-    for (name, text, ids, bad) in cases {
+    let deep: Hard<'_> = ("deep.ndjson", nested.as_bytes(), &[1], 0);
+    for (name, text, ids, bad) in HARD.iter().chain([&deep]) {
         fs::write(dir.path().join(name), text).unwrap();
         let connector = name.rsplit('.').next().unwrap();
         for split_bytes in [1, 3, 1 << 20] {
