@@ -31,6 +31,7 @@ macro_rules! pages {
 }
 
 pages! {
+    the_jobs_of_the_cookbook_run_and_give_what_it_says: "COOKBOOK.md",
     the_examples_of_the_page_about_arrow_run: "connectors/arrow.md",
     the_examples_of_the_page_about_blackhole_run: "connectors/blackhole.md",
     the_examples_of_the_page_about_csv_run: "connectors/csv.md",

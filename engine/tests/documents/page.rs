@@ -5,6 +5,7 @@
 //! - `toml`: a job that is run; `toml plan`: one that is only planned
 //! - `file=NAME`: input, which is there before any job runs; `stdin` is standard input
 //! - `result=NAME`: what the jobs before it wrote there; `stdout` is standard output
+//! - `rows=NAME`: the same, in any order
 
 use std::fs;
 use std::io::Write;
@@ -28,7 +29,7 @@ struct Block {
 enum Kind {
     Job { is_run: bool },
     File(String),
-    Result(String),
+    Result { name: String, in_order: bool },
     Shown,
 }
 
@@ -90,12 +91,19 @@ impl Page {
                     printed = ringway(folder.path(), *is_run, &name, &place);
                     jobs += 1;
                 }
-                Kind::Result(name) if name == "stdout" => {
-                    assert_eq!(printed, block.text, "{place}")
-                }
-                Kind::Result(name) => {
-                    let written = fs::read_to_string(folder.path().join(name));
-                    assert_eq!(written.unwrap_or_default(), block.text, "{place}");
+                Kind::Result { name, in_order } => {
+                    let written = match &name[..] {
+                        "stdout" => printed.clone(),
+                        name => fs::read_to_string(folder.path().join(name)).unwrap_or_default(),
+                    };
+                    let lines = |text: &str| {
+                        let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+                        if !in_order {
+                            lines.sort();
+                        }
+                        lines
+                    };
+                    assert_eq!(lines(&written), lines(&block.text), "{place}");
                 }
                 Kind::File(_) | Kind::Shown => {}
             }
@@ -114,7 +122,10 @@ impl Kind {
         }
         match rest.split_once('=') {
             Some(("file", name)) => Self::File(name.to_owned()),
-            Some(("result", name)) => Self::Result(name.to_owned()),
+            Some((kind @ ("result" | "rows"), name)) => Self::Result {
+                name: name.to_owned(),
+                in_order: kind == "result",
+            },
             _ => Self::Shown,
         }
     }

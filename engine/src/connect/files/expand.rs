@@ -70,14 +70,14 @@ fn follow(path: &Path, steps: &[Step<'_>], found: &mut Vec<PathBuf>) -> Result<(
         Step::Names(pattern) => {
             for entry in entries(path)? {
                 if pattern.matches(&entry.file_name().to_string_lossy()) {
-                    follow(&entry.path(), rest, found)?;
+                    follow(&path.join(entry.file_name()), rest, found)?;
                 }
             }
             Ok(())
         }
         Step::AnyName => entries(path)?
             .iter()
-            .try_for_each(|entry| follow(&entry.path(), rest, found)),
+            .try_for_each(|entry| follow(&path.join(entry.file_name()), rest, found)),
         Step::Folders => {
             // At the end it stands for every file.
             let rest = if rest.is_empty() {
@@ -98,14 +98,15 @@ fn follow_folders(
     entered: &mut HashSet<(u64, u64)>,
     found: &mut Vec<PathBuf>,
 ) -> Result<(), ConnectError> {
-    let Ok(metadata) = fs::metadata(folder) else {
+    let Ok(metadata) = fs::metadata(or_here(folder)) else {
         return Ok(());
     };
     if !metadata.is_dir() || !entered.insert((metadata.dev(), metadata.ino())) {
         return Ok(());
     }
     follow(folder, steps, found)?;
-    let mut folders: Vec<PathBuf> = entries(folder)?.iter().map(DirEntry::path).collect();
+    let names = entries(folder)?.into_iter().map(|entry| entry.file_name());
+    let mut folders: Vec<PathBuf> = names.map(|name| folder.join(name)).collect();
     // Real folders before links to them, and always in the same order.
     folders.sort_by_cached_key(|path| (path.is_symlink(), path.clone()));
     for path in folders {
@@ -116,10 +117,18 @@ fn follow_folders(
 
 /// What is in `folder`; nothing where there is no such folder.
 fn entries(folder: &Path) -> Result<Vec<DirEntry>, ConnectError> {
-    let entries = fs::read_dir(folder).and_then(Iterator::collect);
+    let entries = fs::read_dir(or_here(folder)).and_then(Iterator::collect);
     match entries {
         Err(error) if is_absent(&error) => Ok(Vec::new()),
         entries => entries.map_err(|error| ConnectError::file(folder, error)),
+    }
+}
+
+/// The folder; where nothing is said, the one that the process is in.
+fn or_here(folder: &Path) -> &Path {
+    match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
     }
 }
 
@@ -169,6 +178,13 @@ mod tests {
         assert_eq!(found("a/../z.csv"), ["a/../z.csv"]);
         assert_eq!(found("**").len(), 5);
         assert!(found("nothing/*").is_empty() && found("z.csv/*").is_empty());
+        // Where nothing is said, it begins where the process is.
+        let sources = expand(Path::new(""), "src/*.rs").unwrap();
+        assert!(
+            sources.contains(&PathBuf::from("src/lib.rs")),
+            "{sources:?}"
+        );
+        assert!(!expand(Path::new(""), "**/lib.rs").unwrap().is_empty());
         assert!(expand(dir.path(), "a[").is_err() && expand(dir.path(), "a**").is_err());
     }
 }
