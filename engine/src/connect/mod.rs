@@ -9,6 +9,13 @@
 //! rings that are bounded in batches and in bytes. Dropping a source stops its thread, which
 //! ends soon after; dropping a sink also waits for it, so that no file is left half written.
 //!
+//! A connector has a folder of its own, with what only it knows. What it shares with others is
+//! in `files` (splits, positions, how files appear), `text` (lines, columns, times, rows that
+//! cannot be understood), `made` (rows by their number), `live` (lines that come) and `side`
+//! (threads and queues). So another format of text is a `LineForm`, of files a `FileFormat` and an
+//! `OutputFormat`, of rows a `RowMaker`; its options go into [`SourceOptions`] or
+//! [`SinkOptions`], its page into `docs/connectors`.
+//!
 //! Every batch has the event time in column 0 ([`EventTimeLayout`]).
 
 mod arrow;

@@ -1,6 +1,7 @@
 //! The input of a source whose files were there when its job was planned.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,10 @@ pub struct SplitInput {
 /// Of which splits of a source a subtask reads what.
 pub(crate) struct PlannedInput {
     input: SplitInput,
+    /// The subtask's index, and how many there are.
+    place: (u32, u32),
+    /// What a checkpoint says of each file, with its fingerprint.
+    files: Vec<(FileId, u64)>,
     /// The splits of the subtask that were not read to their end when it started.
     left: Vec<Left>,
     /// How many of these were read to their end since.
@@ -60,9 +65,17 @@ struct SavedSplit {
 }
 
 impl PlannedInput {
-    pub(crate) const fn new(input: SplitInput) -> Self {
+    pub(crate) fn new(input: SplitInput) -> Self {
+        // Once, and not at each checkpoint: there may be many files.
+        let identify = |listed: &ListedFile| {
+            let id = listed.id();
+            let fingerprint = id.fingerprint();
+            (id, fingerprint)
+        };
         Self {
+            files: input.files.iter().map(identify).collect(),
             input,
+            place: (0, 1),
             left: Vec::new(),
             done: 0,
         }
@@ -72,46 +85,66 @@ impl PlannedInput {
         &self.left[self.done..]
     }
 
-    /// The number of the split that was saved as `saved`.
-    fn number_of(&self, saved: &SavedSplit) -> Result<usize, ConnectError> {
-        let path = saved.file.path();
-        let files = &self.input.files;
-        let place = files.iter().position(|listed| listed.id().path() == path);
-        let Some(file) = place else {
-            let reason = "was not read to its end, and is not among the files of this source any \
-                          more: put it back, or start the job anew";
-            return Err(ConnectError::file(&path, reason));
-        };
-        if files[file].id() != saved.file {
-            return Err(changed(&files[file]));
-        }
-        let same = |split: &Split| split.file == file && split.part == saved.part;
-        self.input.splits.iter().position(same).ok_or_else(|| {
-            let reason = "is not cut into the splits that it was cut into when the checkpoint was \
-                          made: give the options that the job had then";
-            ConnectError::file(&path, reason)
-        })
-    }
-
     /// Makes sure that there is no file that was not there when `saved` was.
     fn require_same_files(&self, saved: &[Saved<SavedSplits>]) -> Result<(), ConnectError> {
         let Some(first) = saved.first() else {
             return Ok(());
         };
         let known: HashSet<u64> = first.value.files.iter().copied().collect();
-        let files = &self.input.files;
-        match files
+        let new = self
+            .files
             .iter()
-            .find(|listed| !known.contains(&listed.id().fingerprint()))
-        {
-            Some(listed) => Err(changed(listed)),
+            .position(|(_, print)| !known.contains(print));
+        match new {
+            Some(file) => Err(changed(&self.input.files[file].path)),
             None => Ok(()),
         }
     }
 }
 
+/// Finds the splits of a plan by what a checkpoint says of them.
+struct Known<'a> {
+    files: HashMap<PathBuf, (usize, &'a FileId)>,
+    numbers: HashMap<(usize, Part), usize>,
+}
+
+impl<'a> Known<'a> {
+    fn of(input: &'a PlannedInput) -> Self {
+        let files = input.files.iter().enumerate();
+        let splits = input.input.splits.iter().enumerate();
+        Self {
+            files: files
+                .map(|(file, (id, _))| (id.path(), (file, id)))
+                .collect(),
+            numbers: splits
+                .map(|(number, split)| ((split.file, split.part), number))
+                .collect(),
+        }
+    }
+
+    /// The number of the split that was saved as `saved`.
+    fn number_of(&self, saved: &SavedSplit) -> Result<usize, ConnectError> {
+        let path = saved.file.path();
+        let Some((file, id)) = self.files.get(&path) else {
+            let reason = "was not read to its end, and is not among the files of this source any \
+                          more: put it back, or start the job anew";
+            return Err(ConnectError::file(&path, reason));
+        };
+        if **id != saved.file {
+            return Err(changed(&path));
+        }
+        let number = self.numbers.get(&(*file, saved.part)).copied();
+        number.ok_or_else(|| {
+            let reason = "is not cut into the splits that it was cut into when the checkpoint was \
+                          made: give the options that the job had then";
+            ConnectError::file(&path, reason)
+        })
+    }
+}
+
 impl Input for PlannedInput {
     fn open(&mut self, index: u32, parallelism: u32) {
+        self.place = (index, parallelism);
         let numbers = 0..self.input.splits.len();
         let own = numbers.filter(|number| is_assigned(*number, index, parallelism));
         let from = Position::Start;
@@ -121,10 +154,11 @@ impl Input for PlannedInput {
     fn restore(&mut self, saved: Vec<Saved<Value>>) -> Result<(), ConnectError> {
         let saved = saved.into_iter().map(Saved::read);
         let saved: Vec<Saved<SavedSplits>> = saved.collect::<Result<_, _>>()?;
+        let known = Known::of(self);
         let mut left = Vec::new();
         for split in saved.iter().flat_map(|saved| &saved.value.left) {
-            let (number, from) = (self.number_of(split)?, split.read);
-            if self.left.iter().any(|own| own.number == number) {
+            let (number, from) = (known.number_of(split)?, split.read);
+            if is_assigned(number, self.place.0, self.place.1) {
                 left.push(Left { number, from });
             }
         }
@@ -156,20 +190,16 @@ impl Input for PlannedInput {
     }
 
     fn save(&self) -> Value {
-        let (files, splits) = (&self.input.files, &self.input.splits);
         let saved = |left: &Left| {
-            let split = &splits[left.number];
+            let split = &self.input.splits[left.number];
             SavedSplit {
-                file: files[split.file].id(),
+                file: self.files[split.file].0.clone(),
                 part: split.part,
                 read: left.from,
             }
         };
         let saved = SavedSplits {
-            files: files
-                .iter()
-                .map(|listed| listed.id().fingerprint())
-                .collect(),
+            files: self.files.iter().map(|(_, print)| *print).collect(),
             left: self.splits_left().iter().map(saved).collect(),
         };
         saved_value(&saved)
@@ -201,8 +231,8 @@ pub(crate) fn saved_value(saved: &impl Serialize) -> Value {
     serde_json::to_value(saved).unwrap_or_default()
 }
 
-fn changed(listed: &ListedFile) -> ConnectError {
+fn changed(path: &Path) -> ConnectError {
     let reason = "the file has come or changed since the checkpoint was made: a job goes on with the \
                   files that it had; take it away or put the old one back, or start the job anew";
-    ConnectError::file(&listed.path, reason)
+    ConnectError::file(path, reason)
 }
