@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::batch::Payload;
 use crate::clock::Clock;
+use crate::edge::remote::LinksHandle;
 use crate::edge::{Bell, EdgeOptions, Receiver, look_twice};
 
 use super::endpoint::Endpoint;
@@ -20,14 +21,22 @@ pub struct Listener<B: Payload> {
     plane: DataPlane,
     names: Names,
     endpoint: Arc<Endpoint<B>>,
+    /// Whose thread accepts connections, where others than this process may connect.
+    accepting: Option<LinksHandle>,
 }
 
 impl<B: Payload> Listener<B> {
-    pub(super) fn new(plane: DataPlane, names: Names, endpoint: Arc<Endpoint<B>>) -> Self {
+    pub(super) fn new(
+        plane: DataPlane,
+        names: Names,
+        endpoint: Arc<Endpoint<B>>,
+        accepting: Option<LinksHandle>,
+    ) -> Self {
         Self {
             plane,
             names,
             endpoint,
+            accepting,
         }
     }
 
@@ -70,8 +79,9 @@ impl<B: Payload> Listener<B> {
         })
     }
 
-    /// The port; the one that was chosen where 0 was asked for. As long as every edge is local
-    /// it is a number in the registry, and says nothing about ports of the kernel.
+    /// The port; the one that was chosen where 0 was asked for. Where only senders of this
+    /// process may connect it is a number in the registry, and says nothing about ports of the
+    /// kernel.
     pub fn port(&self) -> u16 {
         self.names.port()
     }
@@ -133,6 +143,9 @@ impl<B: Payload> Drop for Listener<B> {
     fn drop(&mut self) {
         self.plane.lock().unregister(&self.names);
         self.endpoint.close();
+        if let Some(accepting) = &self.accepting {
+            accepting.bell().ring();
+        }
     }
 }
 

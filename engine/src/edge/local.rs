@@ -23,6 +23,19 @@ pub fn open<B: Payload>(
     sender_bell: Bell,
     receiver_bell: Bell,
 ) -> (super::Sender<B>, super::Receiver<B>) {
+    let (sender, receiver) = halves(options, sender_bell, receiver_bell);
+    (
+        super::Sender::Local(sender),
+        super::Receiver::Local(receiver),
+    )
+}
+
+/// The two halves of a local edge, of which one may be the inner end of another transport.
+pub(super) fn halves<B: Payload>(
+    options: EdgeOptions,
+    sender_bell: Bell,
+    receiver_bell: Bell,
+) -> (Sender<B>, Receiver<B>) {
     assert!(
         options.capacity_elements > 0,
         "edge {} has no room for data",
@@ -57,10 +70,7 @@ pub fn open<B: Payload>(
         ended: None,
         turn: Turn::default(),
     };
-    (
-        super::Sender::Local(sender),
-        super::Receiver::Local(receiver),
-    )
+    (sender, receiver)
 }
 
 /// Opens a local edge whose halves have a bell of their own each: for a thread or a task on
@@ -295,6 +305,21 @@ impl<B: Payload> Sender<B> {
             .producer_bell()
     }
 
+    /// Data and control elements that the receiver has taken.
+    pub(super) fn taken(&self) -> u64 {
+        self.position() - self.len() as u64
+    }
+
+    /// Elements that were pushed: the position of the next one.
+    pub(super) fn pushed(&self) -> u64 {
+        self.position()
+    }
+
+    /// Why the receiver is gone, which [`is_closed`](Self::is_closed) tells.
+    pub(super) fn closed_because(&self) -> RejectReason {
+        self.closing()
+    }
+
     /// What a batch puts on the edge, if the bounds on data admit it. The control elements that
     /// are queued count as elements here: they took room from data.
     ///
@@ -373,6 +398,43 @@ impl<B: Payload> Receiver<B> {
             Err(PopError::Empty) => Popped::Empty,
             Err(closed) => self.close_ring(closed),
         }
+    }
+
+    /// As [`try_pop`](Self::try_pop), but the bytes of the element, which are returned beside
+    /// it, stay in flight until [`release`](Self::release): whoever passes it on still has
+    /// them.
+    #[inline]
+    pub(super) fn pop_held(&mut self) -> (Popped<B>, usize) {
+        let Some(consumer) = self.consumer.as_mut() else {
+            return (self.ended(), 0);
+        };
+        match consumer.try_pop() {
+            Ok(slot) => {
+                self.origin = slot.origin;
+                (Popped::Element(slot.element), slot.bytes)
+            }
+            Err(PopError::Empty) => (Popped::Empty, 0),
+            Err(closed) => (self.close_ring(closed), 0),
+        }
+    }
+
+    /// Gives the sender back the room of bytes that were held.
+    pub(super) fn release(&mut self, bytes: usize) {
+        if let Some(consumer) = self.consumer.as_mut()
+            && bytes > 0
+        {
+            consumer.release(bytes as u64);
+        }
+    }
+
+    /// The position of the barrier that waits in [`poll_priority`](Self::poll_priority).
+    pub(super) fn priority_position(&self) -> Option<u64> {
+        self.consumer.as_ref()?.peek_priority()
+    }
+
+    /// Takes no more, for this reason.
+    pub(super) fn reject(self, reason: RejectReason) {
+        self.shared.closing.get_or_init(|| reason);
     }
 
     pub(super) fn poll_priority(&mut self) -> Option<(Barrier, u64)> {

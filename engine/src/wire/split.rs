@@ -52,7 +52,12 @@ impl Pieces {
         Some(piece)
     }
 
-    /// Puts a piece back that turned out to be too large, to be cut into halves.
+    /// Whether every piece was taken.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Cuts a piece that turned out to be too large into halves.
     ///
     /// # Errors
     /// The piece, if it has a single row: it can't be cut.

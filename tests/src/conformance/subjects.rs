@@ -1,7 +1,7 @@
 //! The edges that are held to the promises.
 
 use ringway::batch::Payload;
-use ringway::data_plane::{ConnectOptions, DataPlane, ListenOptions};
+use ringway::data_plane::{DataPlane, ListenOptions};
 use ringway::edge::{EdgeOptions, Receiver, Sender, local};
 use ringway_shm::Bell;
 
@@ -45,9 +45,9 @@ impl EdgeSubject for RegisteredEdge {
     ) -> (Sender<B>, Receiver<B>) {
         let plane = DataPlane::new();
         let options = ListenOptions::new("0.0.0.0", 0).edge(options);
-        let listener = plane.listen(options, receiver_bell).expect("a free port");
-        let port = listener.port();
-        let sender = plane.connect("localhost", port, sender_bell, ConnectOptions::default());
+        let listener = plane.listen_local(options, receiver_bell);
+        let listener = listener.expect("a free port");
+        let sender = plane.connect_local("localhost", listener.port(), sender_bell);
         let sender = sender.expect("it listens");
         (sender, listener.accept().expect("a sender connected"))
     }

@@ -4,9 +4,11 @@ mod bodies;
 mod ending;
 mod pitfalls;
 mod sockets;
+mod traffic;
 mod waiting;
 
 use super::*;
+use crate::random::Random;
 use rustix::io::Errno;
 use std::io::{Read, Write};
 use std::time::Instant;
@@ -51,6 +53,17 @@ fn usual() -> Settings {
     Settings::default()
 }
 
+/// Numbers of a seed that is printed, and can be given again.
+fn seeded() -> Random {
+    let given = std::env::var("RINGWAY_SEED").ok();
+    let seed = given.map_or_else(
+        || getrandom::u64().unwrap(),
+        |text| text.parse().expect("RINGWAY_SEED is a number"),
+    );
+    println!("RINGWAY_SEED={seed}");
+    Random::from_seed(seed)
+}
+
 /// A connected pair: one end for the driver, one for the test.
 fn pair() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -62,9 +75,18 @@ fn pair() -> (TcpStream, TcpStream) {
     (ours, theirs)
 }
 
-/// Bytes that differ at every place for a long way.
+/// Bytes that tell their place, made from slices of one block so that it is quick.
 fn pattern(len: usize) -> Vec<u8> {
-    (0..len).map(|at| (at % 251 + at / 65_521) as u8).collect()
+    let block: Vec<u8> = (0..65_521).map(|at| (at % 251) as u8).collect();
+    let mut bytes = Vec::with_capacity(len + block.len());
+    for round in 0.. {
+        if bytes.len() >= len {
+            break;
+        }
+        bytes.extend_from_slice(&block[round % 997..]);
+    }
+    bytes.truncate(len);
+    bytes
 }
 
 fn queue_of(segments: &[&'static [u8]]) -> VecDeque<Bytes> {
