@@ -2,48 +2,62 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_netio::driver::{DriverChoice, Why, open};
 use ringway_netio::frame::Identity;
 use ringway_netio::net::{Bound, ConnectOptions, HostPort, bind, connect, data_bind_host};
-use ringway_shm::Bell;
 
 use crate::clock::Clock;
 use crate::edge::remote::{
-    EdgePort, EdgePortOptions, LinksHandle, RemoteOptions, listen_for_edges, spawn_links,
+    EdgePort, EdgePortOptions, LinksHandle, RemoteOptions, listen_for_edges,
 };
 
 use super::cluster::ClusterOptions;
 use super::payload::Erased;
 use super::plan::Plan;
-use super::remote::{RemoteEdges, RemoteError, RemoteSide, RunIdentity, WantedHalf};
-
-/// How often is looked whether all edges have come.
-const LOOK_EVERY: Duration = Duration::from_millis(2);
+use super::remote::{MakeDriver, RemoteEdges, RemoteError, RemoteSide, RunIdentity, WantedHalf};
 
 /// How many edges an error names.
 const NAMED_MAX: usize = 3;
 
 /// Edges between processes over sockets: one port a process, and a connection an edge, which
-/// says which edge it is. A thread of its own drives them.
+/// says which edge it is. The workers drive them.
 pub struct SocketEdges {
     bound: Option<Bound>,
     driver: DriverChoice,
     time_limit: Duration,
-    links: Option<LinksHandle>,
+    /// Those that are to come, until all have.
+    coming: Option<Coming>,
+}
+
+/// Edges that are to come to the port of this process.
+struct Coming {
+    port: EdgePort,
+    clock: Clock,
+    time_limit: Duration,
+    /// Number, peer and name of each.
+    edges: Vec<(u64, usize, String)>,
 }
 
 impl SocketEdges {
-    /// Listens for the edges that come into this process, if any do.
+    /// Listens for the edges that come into this process, if any do. Where io_uring is wanted
+    /// and denied a warning says why.
     ///
     /// # Errors
-    /// Why nobody can listen there.
+    /// Why nobody can listen there, or why there can be no such driver.
     pub fn listen(
         plan: &Plan,
         options: &ClusterOptions,
         driver: DriverChoice,
     ) -> Result<Self, String> {
+        let opened = open(driver).map_err(|error| error.to_string())?;
+        if let Why::FellBack(denial) = &opened.why {
+            let cause = denial.to_string();
+            tracing::warn!(cause, "connections are driven by epoll, without io_uring");
+        }
+        drop(opened);
         let bound = match receives(plan, options.process) {
             false => None,
             true => Some(bind(&address(options)).map_err(|error| error.to_string())?),
@@ -52,27 +66,8 @@ impl SocketEdges {
             bound,
             driver,
             time_limit: options.connect_timeout,
-            links: None,
+            coming: None,
         })
-    }
-
-    /// The thread that drives the connections.
-    fn links(&mut self) -> Result<LinksHandle, RemoteError> {
-        if let Some(links) = &self.links {
-            return Ok(links.clone());
-        }
-        let choice = self.driver;
-        let started = spawn_links(move || {
-            let opened = open(choice).map_err(io::Error::other)?;
-            if let Why::FellBack(denial) = &opened.why {
-                let cause = denial.to_string();
-                tracing::warn!(cause, "connections are driven by epoll, without io_uring");
-            }
-            Ok(opened.driver)
-        });
-        let started = started.map_err(|error| RemoteError(error.to_string()))?;
-        self.links = Some(started.clone());
-        Ok(started)
     }
 }
 
@@ -87,24 +82,22 @@ impl RemoteEdges for SocketEdges {
         wanted: Vec<WantedHalf>,
         is_given_up: &mut dyn FnMut() -> bool,
     ) -> Result<Vec<Erased>, RemoteError> {
-        let links = self.links()?;
         let opening = Opening {
             run,
-            links: &links,
             clock: Clock::start(),
             time_limit: self.time_limit,
         };
-        let port = match self.bound.take() {
-            Some(bound) => Some(opening.listen(bound, &wanted)?),
-            None => None,
-        };
+        if let Some(bound) = self.bound.take() {
+            self.coming = opening.listen(bound, &wanted)?;
+        }
         // All are expected before the first connects anywhere, so that no two processes wait
         // for each other.
         let mut opened: Vec<Option<Erased>> = Vec::with_capacity(wanted.len());
         for half in &wanted {
-            opened.push(match (half.side, &port) {
-                (RemoteSide::Receiver, Some(port)) => {
-                    Some(half.payload.receive_at(half, port, &links)?)
+            opened.push(match (half.side, &self.coming) {
+                (RemoteSide::Receiver, Some(coming)) => {
+                    let links = links_of(half)?;
+                    Some(half.payload.receive_at(half, &coming.port, links)?)
                 }
                 _ => None,
             });
@@ -114,33 +107,66 @@ impl RemoteEdges for SocketEdges {
                 *opened = Some(opening.connect(half, is_given_up)?);
             }
         }
-        if let Some(port) = &port {
-            opening.wait_for_all(port, &wanted, is_given_up)?;
-        }
         let halves = opened.into_iter().collect::<Option<Vec<_>>>();
         halves.ok_or_else(|| RemoteError("this process does not listen".to_owned()))
+    }
+
+    fn poll_opened(&mut self) -> Result<bool, RemoteError> {
+        let Some(coming) = &self.coming else {
+            return Ok(true);
+        };
+        let missing = coming.port.missing();
+        if missing.is_empty() {
+            // From here on nobody is let in.
+            self.coming = None;
+            return Ok(true);
+        }
+        match coming.clock.now().0 > coming.time_limit {
+            true => Err(coming.not_come(&missing)),
+            false => Ok(false),
+        }
+    }
+
+    fn drivers(&self) -> Option<MakeDriver> {
+        let choice = self.driver;
+        Some(Arc::new(move || {
+            let opened = open(choice).map_err(io::Error::other)?;
+            Ok(opened.driver)
+        }))
     }
 }
 
 /// Edges while they are opened.
 struct Opening<'a> {
     run: &'a RunIdentity,
-    links: &'a LinksHandle,
     clock: Clock,
     time_limit: Duration,
 }
 
 impl Opening<'_> {
-    fn listen(&self, bound: Bound, wanted: &[WantedHalf]) -> Result<EdgePort, RemoteError> {
-        let bytes = wanted.iter().map(|half| half.options.bytes_max);
+    /// Lets the worker of the first edge that comes do the greeting.
+    fn listen(&self, bound: Bound, wanted: &[WantedHalf]) -> Result<Option<Coming>, RemoteError> {
+        let come = wanted
+            .iter()
+            .filter(|half| half.side == RemoteSide::Receiver);
+        let Some(first) = come.clone().next() else {
+            return Ok(None);
+        };
+        let bytes = come.clone().map(|half| half.options.bytes_max);
         let options = EdgePortOptions {
             job: self.run.job,
             attempt: self.run.attempt,
             bytes_max: bytes.max().unwrap_or_default(),
             remote: RemoteOptions::default(),
         };
-        let port = listen_for_edges(self.links, bound.listener.into(), options);
-        port.map_err(|error| RemoteError(error.to_string()))
+        let port = listen_for_edges(links_of(first)?, bound.listener.into(), options);
+        let edges = come.map(|half| (half.edge, half.peer, half.options.name.clone()));
+        Ok(Some(Coming {
+            port: port.map_err(|error| RemoteError(error.to_string()))?,
+            clock: self.clock,
+            time_limit: self.time_limit,
+            edges: edges.collect(),
+        }))
     }
 
     fn connect(
@@ -174,46 +200,16 @@ impl Opening<'_> {
         let remote = RemoteOptions::default().identity(identity);
         let peer = format!("process {} ({address})", half.peer);
         half.payload
-            .send_over(half, stream.into(), peer, remote, self.links)
+            .send_over(half, stream.into(), peer, remote, links_of(half)?)
     }
+}
 
-    /// Waits until everybody has connected.
-    fn wait_for_all(
-        &self,
-        port: &EdgePort,
-        wanted: &[WantedHalf],
-        is_given_up: &mut dyn FnMut() -> bool,
-    ) -> Result<(), RemoteError> {
-        let bell = Bell::thread();
-        loop {
-            let missing = port.missing();
-            if missing.is_empty() {
-                return Ok(());
-            }
-            if is_given_up() {
-                return Err(given_up());
-            }
-            if self.clock.now().0 > self.time_limit {
-                let refused = port.stats().last_refused;
-                return Err(self.not_come(&missing, wanted, refused));
-            }
-            bell.arm();
-            bell.park(Some(LOOK_EVERY));
-        }
-    }
-
-    fn not_come(
-        &self,
-        missing: &[u64],
-        wanted: &[WantedHalf],
-        refused: Option<String>,
-    ) -> RemoteError {
+impl Coming {
+    fn not_come(&self, missing: &[u64]) -> RemoteError {
         let mut by_peer: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
-        for half in wanted.iter().filter(|half| missing.contains(&half.edge)) {
-            by_peer
-                .entry(half.peer)
-                .or_default()
-                .push(&half.options.name);
+        let edges = self.edges.iter();
+        for (_, peer, name) in edges.filter(|(edge, ..)| missing.contains(edge)) {
+            by_peer.entry(*peer).or_default().push(name);
         }
         let seconds = self.time_limit.as_secs();
         let mut what = format!("{} did not come within {seconds} s", missing.len());
@@ -221,11 +217,16 @@ impl Opening<'_> {
             let named = names[..names.len().min(NAMED_MAX)].join(", ");
             what.push_str(&format!("; from process {peer}: {named}"));
         }
-        if let Some(refused) = refused {
+        if let Some(refused) = self.port.stats().last_refused {
             what.push_str(&format!("; one that came was refused: {refused}"));
         }
         RemoteError(what)
     }
+}
+
+fn links_of(half: &WantedHalf) -> Result<&LinksHandle, RemoteError> {
+    let links = half.links.as_ref();
+    links.ok_or_else(|| RemoteError("its worker drives no connections".to_owned()))
 }
 
 fn given_up() -> RemoteError {

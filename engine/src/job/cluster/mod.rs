@@ -32,7 +32,7 @@ use crate::placement::spawn_side_thread;
 use crate::task::TaskReport;
 
 use super::payload::Erased;
-use super::remote::{RemoteEdges, RemoteError, RunIdentity, WantedHalf};
+use super::remote::{MakeDriver, RemoteEdges, RemoteError, RunIdentity, WantedHalf};
 use connection::Connection;
 use members::Members;
 use reports::Report;
@@ -141,6 +141,18 @@ impl Cluster {
         let (edges, opened) = opening.join().map_err(|_| panicked())?;
         self.edges = edges;
         opened.unwrap_or_else(|| Err(panicked()))
+    }
+
+    /// How workers make the drivers of connections, if they do.
+    pub(super) fn drivers(&self) -> Option<MakeDriver> {
+        self.edges.as_ref()?.drivers()
+    }
+
+    /// Whether all edges to other processes have their other half.
+    pub(super) fn poll_edges(&mut self) -> Result<bool, RemoteError> {
+        self.edges
+            .as_mut()
+            .map_or(Ok(true), |edges| edges.poll_opened())
     }
 
     /// Everything of this process is open.
