@@ -20,7 +20,7 @@ mod two_inputs;
 pub use build::BuildError;
 pub use cluster::{Cluster, ClusterOptions, GatherError, Hosts, ProcessReport};
 pub use connected_stream::{ConnectedStreams, KeyedBroadcastStreams, KeyedConnectedStreams};
-pub use graph::{Exchange, ExchangeKind, Graph, NodeId, Port};
+pub use graph::{Exchange, ExchangeKind, Graph, NodeId, Port, StreamEdge};
 pub use keyed_operators::{CountStream, RankedStream, SessionStreams};
 pub use keyed_stream::{KeyedStream, WindowStream, WindowedStream};
 pub use plan::{Plan, PlanError, PlanOptions};

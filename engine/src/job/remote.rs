@@ -66,9 +66,8 @@ pub trait RemoteEdges: Send {
     /// Opens halves of edges, and gives them in the same order, each as the `Sender<B>` or
     /// `Receiver<B>` of its payload.
     ///
-    /// Both processes of an edge open it, in any order. This may block, until `is_given_up`
-    /// says that the job is over; it must not wait for the worker of a half, which does not
-    /// run yet.
+    /// Both processes of an edge open it, in any order. This does not wait for the other one:
+    /// [`RemoteEdges::poll_opened`] tells when that is there.
     ///
     /// # Errors
     /// When an edge cannot be opened.
@@ -76,7 +75,6 @@ pub trait RemoteEdges: Send {
         &mut self,
         run: &RunIdentity,
         wanted: Vec<WantedHalf>,
-        is_given_up: &mut dyn FnMut() -> bool,
     ) -> Result<Vec<Erased>, RemoteError>;
 
     /// Whether everything that was opened has its other half. It is asked again and again while

@@ -1,23 +1,33 @@
 //! Edges between processes over sockets.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Display;
 use std::io;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use ringway_netio::driver::{DriverChoice, Why, open};
 use ringway_netio::frame::Identity;
 use ringway_netio::net::{Bound, ConnectOptions, HostPort, bind, connect, data_bind_host};
+use ringway_shm::{Bell, Consumer, PopError, Producer, ring};
 
 use crate::clock::Clock;
 use crate::edge::remote::{
-    EdgePort, EdgePortOptions, LinksHandle, RemoteOptions, listen_for_edges,
+    EdgePort, EdgePortOptions, Greeting, LinksHandle, RemoteOptions, listen_for_edges,
 };
+use crate::placement::spawn_side_thread;
 
 use super::cluster::ClusterOptions;
-use super::payload::Erased;
+use super::payload::{ConnectLater, Erased};
 use super::plan::Plan;
 use super::remote::{MakeDriver, RemoteEdges, RemoteError, RemoteSide, RunIdentity, WantedHalf};
+
+/// How often is looked whether a connection has greeted.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+
+/// Connections whose peer has not greeted yet: fewer than fit the queue of a listening socket.
+const GREETINGS_MAX: usize = 64;
 
 /// How many edges an error names.
 const NAMED_MAX: usize = 3;
@@ -30,6 +40,10 @@ pub struct SocketEdges {
     time_limit: Duration,
     /// Those that are to come, until all have.
     coming: Option<Coming>,
+    /// Those that are to be connected, until the workers run.
+    going: Vec<Going>,
+    /// Connects them.
+    connector: Option<Connector>,
 }
 
 /// Edges that are to come to the port of this process.
@@ -67,6 +81,8 @@ impl SocketEdges {
             driver,
             time_limit: options.connect_timeout,
             coming: None,
+            going: Vec::new(),
+            connector: None,
         })
     }
 }
@@ -80,7 +96,6 @@ impl RemoteEdges for SocketEdges {
         &mut self,
         run: &RunIdentity,
         wanted: Vec<WantedHalf>,
-        is_given_up: &mut dyn FnMut() -> bool,
     ) -> Result<Vec<Erased>, RemoteError> {
         let opening = Opening {
             run,
@@ -90,8 +105,6 @@ impl RemoteEdges for SocketEdges {
         if let Some(bound) = self.bound.take() {
             self.coming = opening.listen(bound, &wanted)?;
         }
-        // All are expected before the first connects anywhere, so that no two processes wait
-        // for each other.
         let mut opened: Vec<Option<Erased>> = Vec::with_capacity(wanted.len());
         for half in &wanted {
             opened.push(match (half.side, &self.coming) {
@@ -104,7 +117,9 @@ impl RemoteEdges for SocketEdges {
         }
         for (half, opened) in wanted.iter().zip(&mut opened) {
             if half.side == RemoteSide::Sender {
-                *opened = Some(opening.connect(half, is_given_up)?);
+                let (sender, going) = opening.sender(half)?;
+                *opened = Some(sender);
+                self.going.push(going);
             }
         }
         let halves = opened.into_iter().collect::<Option<Vec<_>>>();
@@ -112,14 +127,19 @@ impl RemoteEdges for SocketEdges {
     }
 
     fn poll_opened(&mut self) -> Result<bool, RemoteError> {
+        if !self.going.is_empty() {
+            let going = std::mem::take(&mut self.going);
+            self.connector = Some(Connector::start(going, self.time_limit)?);
+        }
+        let are_connected = Connector::poll(&mut self.connector)?;
         let Some(coming) = &self.coming else {
-            return Ok(true);
+            return Ok(are_connected);
         };
         let missing = coming.port.missing();
         if missing.is_empty() {
             // From here on nobody is let in.
             self.coming = None;
-            return Ok(true);
+            return Ok(are_connected);
         }
         match coming.clock.now().0 > coming.time_limit {
             true => Err(coming.not_come(&missing)),
@@ -169,39 +189,130 @@ impl Opening<'_> {
         }))
     }
 
-    fn connect(
-        &self,
-        half: &WantedHalf,
-        is_given_up: &mut dyn FnMut() -> bool,
-    ) -> Result<Erased, RemoteError> {
-        if is_given_up() {
-            return Err(given_up());
-        }
-        let failed = |what: &str| {
-            let (edge, peer) = (&half.options.name, half.peer);
-            RemoteError(format!("{edge}: process {peer}: {what}"))
-        };
-        let address = self.run.addresses.get(half.peer);
+    /// A sender, and what connects it once the workers run.
+    fn sender(&self, half: &WantedHalf) -> Result<(Erased, Going), RemoteError> {
+        let (name, peer) = (&half.options.name, half.peer);
+        let address = self.run.addresses.get(peer).map(String::as_str);
         let address: HostPort = address
-            .ok_or_else(|| failed("it is none of the job"))?
+            .unwrap_or_default()
             .parse()
-            .map_err(|_| failed("it has no address for data"))?;
-        let options = ConnectOptions {
-            time_limit: self.time_limit,
-            ..ConnectOptions::default()
-        };
-        let stream = connect(&address, &options, || self.clock.now().0)
-            .map_err(|error| failed(&error.to_string()))?;
+            .map_err(|_| RemoteError(format!("{name}: process {peer} has no address for data")))?;
         let identity = Identity {
             job: self.run.job,
             edge: half.edge,
             attempt: self.run.attempt,
         };
         let remote = RemoteOptions::default().identity(identity);
-        let peer = format!("process {} ({address})", half.peer);
-        half.payload
-            .send_over(half, stream.into(), peer, remote, links_of(half)?)
+        let named = format!("process {peer} ({address})");
+        let links = links_of(half)?;
+        let (sender, connect) = half.payload.send_later(half, named, remote, links);
+        let going = Going {
+            name: name.clone(),
+            peer,
+            address,
+            connect,
+        };
+        Ok((sender, going))
     }
+}
+
+/// A sender that is to be connected.
+struct Going {
+    name: String,
+    peer: usize,
+    address: HostPort,
+    connect: ConnectLater,
+}
+
+/// Connects senders, on a thread of its own: a few at a time, so that the ports of the others
+/// keep up with them.
+struct Connector {
+    thread: JoinHandle<Result<(), RemoteError>>,
+    /// Dropped with this, which ends the thread.
+    _lives: Producer<()>,
+}
+
+impl Connector {
+    fn start(going: Vec<Going>, time_limit: Duration) -> Result<Self, RemoteError> {
+        let (lives, mut given_up) = ring::<()>(1, Bell::thread(), Bell::thread());
+        let thread = spawn_side_thread("ringway-open", move || {
+            connect_all(going, time_limit, &mut given_up)
+        });
+        Ok(Self {
+            thread: thread.map_err(|error| RemoteError(error.to_string()))?,
+            _lives: lives,
+        })
+    }
+
+    /// Whether all are connected.
+    fn poll(this: &mut Option<Self>) -> Result<bool, RemoteError> {
+        match this.take_if(|connector| connector.thread.is_finished()) {
+            Some(over) => {
+                let panicked = |_| RemoteError("whoever opens them has panicked".to_owned());
+                over.thread.join().map_err(panicked)?.map(|()| true)
+            }
+            None => Ok(this.is_none()),
+        }
+    }
+}
+
+fn connect_all(
+    going: Vec<Going>,
+    time_limit: Duration,
+    given_up: &mut Consumer<()>,
+) -> Result<(), RemoteError> {
+    let clock = Clock::start();
+    let mut greetings: VecDeque<Greeting> = VecDeque::new();
+    for going in going {
+        while greetings.len() >= GREETINGS_MAX {
+            wait_for_greeting(&mut greetings, &clock, time_limit, given_up)?;
+        }
+        let failed = |what: &dyn Display| {
+            RemoteError(format!("{}: process {}: {what}", going.name, going.peer))
+        };
+        let options = ConnectOptions {
+            time_limit,
+            ..ConnectOptions::default()
+        };
+        let stream = connect(&going.address, &options, || clock.now().0);
+        let stream = stream.map_err(|error| failed(&error))?;
+        let greeting = (going.connect)(stream.into()).map_err(|error| failed(&error))?;
+        greetings.push_back(greeting);
+    }
+    while !greetings.is_empty() {
+        wait_for_greeting(&mut greetings, &clock, time_limit, given_up)?;
+    }
+    Ok(())
+}
+
+/// Waits until the oldest connection has greeted. One whose peer does not is a failure of its
+/// edge, which says why.
+fn wait_for_greeting(
+    greetings: &mut VecDeque<Greeting>,
+    clock: &Clock,
+    time_limit: Duration,
+    given_up: &mut Consumer<()>,
+) -> Result<(), RemoteError> {
+    let bell = Bell::thread();
+    while greetings
+        .front()
+        .is_some_and(|greeting| !greeting.is_over())
+    {
+        if !matches!(given_up.try_pop(), Err(PopError::Empty)) {
+            return Err(RemoteError(
+                "the job is over before all were open".to_owned(),
+            ));
+        }
+        if clock.now().0 > time_limit {
+            let seconds = time_limit.as_secs();
+            let what = format!("{} were not greeted within {seconds} s", greetings.len());
+            return Err(RemoteError(what));
+        }
+        bell.arm();
+        bell.park(Some(LOOK_EVERY));
+    }
+    greetings.pop_front();
+    Ok(())
 }
 
 impl Coming {
@@ -227,10 +338,6 @@ impl Coming {
 fn links_of(half: &WantedHalf) -> Result<&LinksHandle, RemoteError> {
     let links = half.links.as_ref();
     links.ok_or_else(|| RemoteError("its worker drives no connections".to_owned()))
-}
-
-fn given_up() -> RemoteError {
-    RemoteError("the job is over before all were open".to_owned())
 }
 
 /// Where this process listens for data.

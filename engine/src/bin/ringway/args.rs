@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use arrow::datatypes::SchemaRef;
 use clap::Args;
 use ringway::control::PROCESSES_MAX;
 use ringway::job::file::{Connected, LoadedJob, Overrides};
@@ -70,6 +71,8 @@ pub(crate) struct Planned {
     pub(crate) host: HostKind,
     pub(crate) sources: Vec<Connected>,
     pub(crate) sinks: Vec<Connected>,
+    /// The streams that have a name, with their columns.
+    pub(crate) streams: Vec<(String, SchemaRef)>,
     /// Bytes that edges, readers and writers may hold together.
     pub(crate) memory_bytes: u64,
     /// What the user should know.
@@ -112,6 +115,7 @@ pub(crate) fn plan(args: &JobArgs) -> Result<Planned, String> {
         cpus,
         sources: job.sources,
         sinks: job.sinks,
+        streams: job.streams,
         warnings,
     })
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use arrow::datatypes::{FieldRef, SchemaRef};
 use clap::Args;
 use ringway::job::Plan;
 use ringway::job::file::Connected;
@@ -59,6 +60,7 @@ struct PlanView<'a> {
     memory_bytes: u64,
     sources: Vec<ConnectorView<'a>>,
     sinks: Vec<ConnectorView<'a>>,
+    streams: Vec<StreamView<'a>>,
     chains: Vec<ChainView<'a>>,
     links: Vec<LinkView<'a>>,
     warnings: Vec<&'a str>,
@@ -69,6 +71,19 @@ struct ConnectorView<'a> {
     name: &'a str,
     connector: &'a str,
     describes: &'a str,
+}
+
+#[derive(Serialize)]
+struct StreamView<'a> {
+    name: &'a str,
+    columns: Vec<ColumnView<'a>>,
+}
+
+#[derive(Serialize)]
+struct ColumnView<'a> {
+    name: &'a str,
+    r#type: String,
+    nullable: bool,
 }
 
 #[derive(Serialize)]
@@ -108,6 +123,7 @@ impl<'a> PlanView<'a> {
             memory_bytes: planned.memory_bytes,
             sources: connectors(&planned.sources),
             sinks: connectors(&planned.sinks),
+            streams: streams(&planned.streams),
             chains: chains(plan),
             links: links(plan),
             warnings: warnings.map(String::as_str).collect(),
@@ -120,11 +136,29 @@ impl<'a> PlanView<'a> {
     }
 }
 
+impl<'a> ColumnView<'a> {
+    fn new(field: &'a FieldRef) -> Self {
+        Self {
+            name: field.name(),
+            r#type: field.data_type().to_string(),
+            nullable: field.is_nullable(),
+        }
+    }
+}
+
 fn connectors(connected: &[Connected]) -> Vec<ConnectorView<'_>> {
     let views = connected.iter().map(|connected| ConnectorView {
         name: &connected.name,
         connector: &connected.connector,
         describes: &connected.describes,
+    });
+    views.collect()
+}
+
+fn streams(streams: &[(String, SchemaRef)]) -> Vec<StreamView<'_>> {
+    let views = streams.iter().map(|(name, schema)| StreamView {
+        name,
+        columns: schema.fields().iter().map(ColumnView::new).collect(),
     });
     views.collect()
 }
@@ -152,6 +186,13 @@ fn links(plan: &Plan) -> Vec<LinkView<'_>> {
         bytes_max: link.bytes_max,
     });
     links.collect()
+}
+
+impl fmt::Display for ColumnView<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let not_null = if self.nullable { "" } else { " not null" };
+        write!(f, "{} {}{not_null}", self.name, self.r#type)
+    }
 }
 
 /// Where the subtasks of a chain run: the process, where there are several, and the worker.
@@ -209,6 +250,11 @@ impl fmt::Display for PlanView<'_> {
             for connector in connectors {
                 writeln!(f, "{kind} {}: {}", connector.name, connector.describes)?;
             }
+        }
+        writeln!(f, "\nstreams, with their columns:")?;
+        for stream in &self.streams {
+            let columns: Vec<_> = stream.columns.iter().map(ToString::to_string).collect();
+            writeln!(f, "  {}: {}", stream.name, columns.join(", "))?;
         }
         writeln!(f, "\nchains, each a task a subtask:")?;
         for chain in &self.chains {

@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Monotonic;
 use crate::connect::Counters;
 use crate::edge::{EdgeMetrics, Transport};
+use crate::operator::RowCounts;
 use crate::output::EdgeReport;
-use crate::task::{Latency, TaskReport};
+use crate::task::{Latency, OperatorReport, TaskReport};
 
 /// What a process reports.
 #[derive(Clone, Debug, Default)]
@@ -68,10 +69,20 @@ struct TaskForm {
     first_row_ns: Option<u64>,
     checkpoints_lost: u64,
     watermark: Option<i64>,
+    operators: Vec<OperatorForm>,
     edges: Vec<EdgeForm>,
     /// Latency in nanoseconds, and how many samples have it.
     latency: Vec<(u64, u64)>,
     latency_saturated: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct OperatorForm {
+    name: String,
+    late_rows: u64,
+    accepted_late_rows: u64,
+    untimed_rows: u64,
+    duplicate_rows: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -109,6 +120,7 @@ impl TaskForm {
             first_row_ns: task.first_row.map(|at| ns(at.0)),
             checkpoints_lost: task.checkpoints_lost,
             watermark: task.watermark,
+            operators: task.operators.iter().map(OperatorForm::of).collect(),
             edges: task.edges.iter().map(EdgeForm::of).collect(),
             latency: task.latency.samples().collect(),
             latency_saturated: task.latency.saturated(),
@@ -129,8 +141,38 @@ impl TaskForm {
                 .map(|at| Monotonic(Duration::from_nanos(at))),
             checkpoints_lost: self.checkpoints_lost,
             watermark: self.watermark,
+            operators: self
+                .operators
+                .into_iter()
+                .map(OperatorForm::into_report)
+                .collect(),
             edges: self.edges.into_iter().map(EdgeForm::into_report).collect(),
             latency: Latency::of_samples(self.latency, self.latency_saturated),
+        }
+    }
+}
+
+impl OperatorForm {
+    fn of(operator: &OperatorReport) -> Self {
+        let counts = operator.counts;
+        Self {
+            name: operator.name.clone(),
+            late_rows: counts.late_rows,
+            accepted_late_rows: counts.accepted_late_rows,
+            untimed_rows: counts.untimed_rows,
+            duplicate_rows: counts.duplicate_rows,
+        }
+    }
+
+    fn into_report(self) -> OperatorReport {
+        OperatorReport {
+            name: self.name,
+            counts: RowCounts {
+                late_rows: self.late_rows,
+                accepted_late_rows: self.accepted_late_rows,
+                untimed_rows: self.untimed_rows,
+                duplicate_rows: self.duplicate_rows,
+            },
         }
     }
 }
@@ -208,6 +250,15 @@ mod tests {
             rows_in: u64::MAX,
             first_row: Some(Monotonic(Duration::from_millis(5))),
             watermark: Some(i64::MIN),
+            operators: vec![OperatorReport {
+                name: "window".to_owned(),
+                counts: RowCounts {
+                    late_rows: 1,
+                    accepted_late_rows: 2,
+                    untimed_rows: 3,
+                    duplicate_rows: 4,
+                },
+            }],
             edges: vec![EdgeReport {
                 name: "a[0] -> b[1]".to_owned(),
                 transport: Transport::Socket,

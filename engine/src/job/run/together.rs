@@ -31,7 +31,7 @@ pub fn start_in(
     let part = Part {
         process: cluster.process(),
         has_connections: drivers.is_some(),
-        remote: &mut |wanted| cluster.open(wanted, &bell),
+        remote: &mut |wanted| cluster.open(wanted),
     };
     let built = build(plan, &host, part);
     let mut job = JobHandle::new(host.in_use().clone(), bell, Clock::start());
