@@ -38,7 +38,7 @@ pub use edge_port::{EdgePort, EdgePortOptions, EdgePortStats, ExpectedTwice, lis
 pub use handle::{LinksGone, LinksHandle, LinksSeed, links, links_with};
 pub use io_thread::spawn_links;
 pub use links::Links;
-pub use open::{RemoteParts, receive_over, send_over};
+pub use open::{Greeting, RemoteParts, SenderSeat, receive_over, send_later, send_over};
 pub use options::RemoteOptions;
 pub use port::{Expected, Incoming, listen_for_streams};
 pub use receiver::Receiver;
