@@ -213,7 +213,9 @@ impl Ring {
             EnterFlags::empty()
         };
         let wanted = usize::from(self.completion().is_empty());
-        let time = timeout.map(Timespec::from);
+        // What the kernel cannot count to is for ever.
+        let countable = timeout.filter(|timeout| i64::try_from(timeout.as_secs()).is_ok());
+        let time = countable.map(Timespec::from);
         let mut args = SubmitArgs::new();
         if let Some(time) = &time {
             args = args.timespec(time);

@@ -51,28 +51,36 @@ pub(crate) fn self_test() -> Result<(), Failure> {
     driver.send(near, &mut VecDeque::from([Bytes::from_static(TOKEN)]));
     until(
         &mut driver,
+        "receiving that goes on",
         |told| matches!(told, Completion::Read { chunk, .. } if **chunk == *TOKEN),
-    )
-    .map_err(at("receiving that goes on"))?;
+    )?;
     driver.detach(far);
-    until(&mut driver, |told| {
+    until(&mut driver, "cancelling", |told| {
         matches!(told, Completion::Detached { .. })
     })
-    .map_err(at("cancelling"))
 }
 
-fn until(driver: &mut UringDriver, wanted: impl Fn(&Completion) -> bool) -> io::Result<()> {
+fn until(
+    driver: &mut UringDriver,
+    step: &'static str,
+    wanted: impl Fn(&Completion) -> bool,
+) -> Result<(), Failure> {
+    let enter = |error| Failure {
+        step: "io_uring_enter",
+        error,
+    };
     let mut told = Vec::new();
     for _ in 0..WAITS_MAX {
-        driver.poll(&mut told)?;
+        driver.poll(&mut told).map_err(enter)?;
         for told in told.drain(..) {
             match told {
                 told if wanted(&told) => return Ok(()),
-                Completion::Lost { error, .. } => return Err(error),
+                Completion::Lost { error, .. } => return Err(Failure { step, error }),
                 _ => {}
             }
         }
-        driver.wait(Some(WAIT))?;
+        driver.wait(Some(WAIT)).map_err(enter)?;
     }
-    Err(io::ErrorKind::TimedOut.into())
+    let error = io::ErrorKind::TimedOut.into();
+    Err(Failure { step, error })
 }

@@ -4,9 +4,11 @@ mod bodies;
 mod ending;
 mod pitfalls;
 mod sockets;
+mod traffic;
 mod waiting;
 
 use super::*;
+use crate::random::Random;
 use rustix::io::Errno;
 use std::io::{Read, Write};
 use std::time::Instant;
@@ -49,6 +51,17 @@ fn in_every_mode(settings: Settings, test: impl Fn(Harness)) {
 
 fn usual() -> Settings {
     Settings::default()
+}
+
+/// Numbers of a seed that is printed, and can be given again.
+fn seeded() -> Random {
+    let given = std::env::var("RINGWAY_SEED").ok();
+    let seed = given.map_or_else(
+        || getrandom::u64().unwrap(),
+        |text| text.parse().expect("RINGWAY_SEED is a number"),
+    );
+    println!("RINGWAY_SEED={seed}");
+    Random::from_seed(seed)
 }
 
 /// A connected pair: one end for the driver, one for the test.

@@ -2,28 +2,6 @@
 
 use super::*;
 
-/// A source of numbers that are the same for the same seed.
-struct Random(u64);
-
-impl Random {
-    fn new() -> Self {
-        let given = std::env::var("RINGWAY_SEED").ok();
-        let seed = given.map_or_else(
-            || getrandom::u64().unwrap(),
-            |text| text.parse().expect("RINGWAY_SEED is a number"),
-        );
-        println!("RINGWAY_SEED={seed}");
-        Self(seed | 1)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-}
-
 fn few_chunks(chunks: u16) -> Settings {
     Settings {
         chunks,
@@ -222,7 +200,7 @@ fn two_sends_of_a_connection_never_interleave() {
 
 #[test]
 fn no_byte_is_lost_or_doubled_however_reading_is_switched_while_bytes_come() {
-    let random = std::cell::RefCell::new(Random::new());
+    let random = std::cell::RefCell::new(seeded());
     in_every_mode(few_chunks(16), |mut harness| {
         let random = &mut *random.borrow_mut();
         let (connection, mut theirs) = harness.attach();
