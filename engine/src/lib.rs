@@ -18,6 +18,7 @@ pub mod batcher;
 pub mod clock;
 pub mod column;
 pub mod connect;
+pub mod control;
 pub mod data_plane;
 pub mod edge;
 pub mod element;

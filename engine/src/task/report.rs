@@ -112,6 +112,26 @@ impl Latency {
         Duration::from_nanos(self.histogram.as_ref().map_or(0, Histogram::max))
     }
 
+    /// Every latency that was told apart, in nanoseconds, with how many samples have it.
+    pub fn samples(&self) -> impl Iterator<Item = (u64, u64)> {
+        let histogram = self.histogram.iter();
+        let recorded = histogram.flat_map(|histogram| histogram.iter_recorded());
+        recorded.map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()))
+    }
+
+    /// The latencies that [`Latency::samples`] and [`Latency::saturated`] gave.
+    pub fn of_samples(samples: impl IntoIterator<Item = (u64, u64)>, saturated: u64) -> Self {
+        let mut latency = Self {
+            saturated,
+            ..Self::default()
+        };
+        for (ns, count) in samples {
+            let ns = ns.clamp(1, LATENCY_NS_MAX);
+            latency.histogram().saturating_record_n(ns, count);
+        }
+        latency
+    }
+
     fn histogram(&mut self) -> &mut Histogram<u64> {
         self.histogram.get_or_insert_with(|| {
             Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3).expect("the bounds are in order")

@@ -15,7 +15,7 @@ use serde_json::Value;
 /// Far longer than anything takes here, so that only a hang reaches it.
 const HANG: Duration = Duration::from_secs(120);
 
-fn ringway(args: &[&str]) -> Command {
+pub(crate) fn ringway(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ringway"));
     command.args(args);
     let inherited = std::env::vars().filter(|(name, _)| name.starts_with("RINGWAY_"));
@@ -26,29 +26,29 @@ fn ringway(args: &[&str]) -> Command {
     command
 }
 
-fn run(args: &[&str]) -> Output {
+pub(crate) fn run(args: &[&str]) -> Output {
     let (output, _) = ended(started(&mut ringway(args)));
     output
 }
 
 /// What it prints is small enough for the pipes to hold.
-fn started(command: &mut Command) -> Child {
+pub(crate) fn started(command: &mut Command) -> Child {
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().expect("the binary runs")
 }
 
 /// The last line of standard output.
-fn json(output: &Output) -> Value {
+pub(crate) fn json(output: &Output) -> Value {
     let text = std::str::from_utf8(&output.stdout).expect("standard output is text");
     let line = text.lines().last().expect("standard output has a line");
     serde_json::from_str(line).expect("the last line is JSON")
 }
 
-fn errors(output: &Output) -> String {
+pub(crate) fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-fn job_file(folder: &Path, text: &str) -> PathBuf {
+pub(crate) fn job_file(folder: &Path, text: &str) -> PathBuf {
     let path = folder.join("job.toml");
     let mut file = std::fs::File::create(&path).expect("the folder is writable");
     file.write_all(text.as_bytes())
@@ -57,7 +57,7 @@ fn job_file(folder: &Path, text: &str) -> PathBuf {
 }
 
 /// A job that never ends by itself.
-const ENDLESS: &str = r#"
+pub(crate) const ENDLESS: &str = r#"
 name = "endless"
 
 [sources.numbers]
@@ -83,13 +83,13 @@ fn endless(folder: &Path, args: &[&str]) -> Child {
     child
 }
 
-fn signal(child: &Child, signal: Signal) {
+pub(crate) fn signal(child: &Child, signal: Signal) {
     let pid = Pid::from_raw(child.id().try_into().unwrap()).unwrap();
     kill_process(pid, signal).expect("the process is there");
 }
 
 /// Waits for the end, and says how long it took.
-fn ended(mut child: Child) -> (Output, Duration) {
+pub(crate) fn ended(mut child: Child) -> (Output, Duration) {
     let since = Instant::now();
     while child.try_wait().expect("it is a child").is_none() {
         if since.elapsed() > HANG {

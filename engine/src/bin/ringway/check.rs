@@ -17,7 +17,8 @@ use crate::units::{bytes, counted};
 #[command(after_help = "\
 Examples:
   ringway check docs/examples/flights.toml
-  ringway check job.toml --parallelism 4 --cores 2-5 --json")]
+  ringway check job.toml --parallelism 4 --cores 2-5 --json
+  ringway check job.toml --parallelism 4 --processes 2")]
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     job: JobArgs,
@@ -53,6 +54,8 @@ struct PlanView<'a> {
     idle: String,
     /// The CPU of each worker.
     workers: &'a [Option<usize>],
+    processes: usize,
+    plan_hash: String,
     tasks: usize,
     memory_bytes: u64,
     sources: Vec<ConnectorView<'a>>,
@@ -88,6 +91,7 @@ struct ChainView<'a> {
     operators: &'a [String],
     uids: &'a [String],
     subtasks: u32,
+    processes: &'a [usize],
     workers: &'a [usize],
 }
 
@@ -98,6 +102,7 @@ struct LinkView<'a> {
     exchange: String,
     transport: String,
     edges: usize,
+    edges_between: usize,
     capacity_elements: usize,
     bytes_max: usize,
 }
@@ -112,6 +117,8 @@ impl<'a> PlanView<'a> {
             host: planned.host.to_string(),
             idle: planned.idle.to_string(),
             workers: &plan.workers,
+            processes: plan.processes,
+            plan_hash: format!("{:016x}", plan.hash),
             tasks: plan.task_count(),
             memory_bytes: planned.memory_bytes,
             sources: connectors(&planned.sources),
@@ -161,6 +168,7 @@ fn chains(plan: &Plan) -> Vec<ChainView<'_>> {
         operators: &chain.names,
         uids: &chain.uids,
         subtasks: chain.parallelism.subtasks(),
+        processes: &chain.processes,
         workers: &chain.workers,
     });
     chains.collect()
@@ -173,10 +181,34 @@ fn links(plan: &Plan) -> Vec<LinkView<'_>> {
         exchange: link.exchange.to_string(),
         transport: link.transport.to_string(),
         edges: link.edges,
+        edges_between: link.edges_between,
         capacity_elements: link.capacity_elements,
         bytes_max: link.bytes_max,
     });
     links.collect()
+}
+
+/// Where the subtasks of a chain run: the process, where there are several, and the worker.
+fn places(chain: &ChainView<'_>, processes: usize) -> String {
+    let subtasks = chain.processes.iter().zip(chain.workers);
+    let places = subtasks.map(|(process, worker)| match processes {
+        1 => worker.to_string(),
+        _ => format!("{process}/{worker}"),
+    });
+    let places = places.collect::<Vec<_>>().join(", ");
+    match processes {
+        1 => format!("worker {places}"),
+        _ => format!("process/worker {places}"),
+    }
+}
+
+/// What carries a link: some of its edges may stay in their process.
+fn carried_by(link: &LinkView<'_>) -> String {
+    match link.edges_between {
+        0 => link.transport.clone(),
+        between if between == link.edges => link.transport.clone(),
+        between => format!("{between} by {}", link.transport),
+    }
 }
 
 impl fmt::Display for ColumnView<'_> {
@@ -202,6 +234,13 @@ impl fmt::Display for PlanView<'_> {
             self.host,
             self.idle
         )?;
+        if self.processes > 1 {
+            writeln!(
+                f,
+                "in {} processes, each with as many workers as its host gives; plan {}",
+                self.processes, self.plan_hash
+            )?;
+        }
         writeln!(
             f,
             "edges, readers and writers hold at most {}",
@@ -219,13 +258,12 @@ impl fmt::Display for PlanView<'_> {
         }
         writeln!(f, "\nchains, each a task a subtask:")?;
         for chain in &self.chains {
-            let workers: Vec<_> = chain.workers.iter().map(ToString::to_string).collect();
             writeln!(
                 f,
-                "  {}: {} on worker {}",
+                "  {}: {} on {}",
                 chain.operators.join(" > "),
                 counted(chain.subtasks as usize, "subtask"),
-                workers.join(", ")
+                places(chain, self.processes)
             )?;
         }
         writeln!(f, "\nedges between them:")?;
@@ -236,7 +274,7 @@ impl fmt::Display for PlanView<'_> {
                 link.from,
                 link.to,
                 link.exchange,
-                link.transport,
+                carried_by(link),
                 link.edges,
                 link.capacity_elements,
                 bytes(link.bytes_max as u64)

@@ -8,6 +8,7 @@ mod check;
 mod edges;
 mod memory;
 mod output;
+mod processes;
 mod progress;
 mod run;
 mod signals;
@@ -39,6 +40,8 @@ const EXAMPLES: &str = "\
 Examples:
   ringway run docs/examples/flights.toml
   ringway run job.toml --parallelism 4 --cores 2-5 --json
+  ringway run job.toml --parallelism 4 --processes 2
+  ringway run job.toml --hosts a:7000,b:7000 --process 0    (on a, and --process 1 on b)
   ringway check job.toml
 
 Exit codes:

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use ringway::clock::process_cpu_time;
+use ringway::control::ProcessEnd;
 use ringway::job::file::Connected;
-use ringway::job::{JobOutcome, JobReport};
+use ringway::job::{JobOutcome, JobReport, ProcessReport};
 use ringway::operator::RowCounts;
 use ringway::task::{Latency, TaskReport};
-use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
 use crate::args::Planned;
@@ -26,6 +27,9 @@ pub(crate) struct Summary<'a> {
     /// Why it is not the host that was asked for.
     host_cause: Option<&'a str>,
     workers: usize,
+    /// The number of the process, where there are several.
+    process: Option<usize>,
+    processes: Vec<ProcessSummary<'a>>,
     elapsed_s: f64,
     first_row_s: Option<f64>,
     cpu_s: f64,
@@ -41,6 +45,16 @@ pub(crate) struct Summary<'a> {
     tasks: Vec<TaskSummary<'a>>,
     #[serde(skip)]
     report: &'a JobReport,
+}
+
+#[derive(Serialize)]
+struct ProcessSummary<'a> {
+    name: &'a str,
+    outcome: &'static str,
+    tasks: usize,
+    rows_in: u64,
+    rows_out: u64,
+    cpu_s: f64,
 }
 
 #[derive(Serialize)]
@@ -100,6 +114,7 @@ impl<'a> Summary<'a> {
         report: &'a JobReport,
         set_up: Duration,
         drained: bool,
+        process: Option<usize>,
     ) -> Self {
         let total = |count: fn(&TaskReport) -> u64| report.tasks.iter().map(count).sum::<u64>();
         let rows_in = total(|task| task.source_rows);
@@ -115,9 +130,11 @@ impl<'a> Summary<'a> {
             host: report.host.kind.to_string(),
             host_cause: report.host.cause.as_deref(),
             workers: planned.plan.workers.len(),
+            process,
+            processes: report.processes.iter().map(ProcessSummary::new).collect(),
             elapsed_s: report.elapsed.as_secs_f64(),
             first_row_s: first_row,
-            cpu_s: cpu_time().as_secs_f64(),
+            cpu_s: cpu_time(report).as_secs_f64(),
             rows_in,
             rows_out: total(|task| task.sink_rows),
             rows_per_s: rate(rows_in, report.elapsed),
@@ -129,6 +146,18 @@ impl<'a> Summary<'a> {
             edges: edges(report),
             tasks: report.tasks.iter().map(TaskSummary::new).collect(),
             report,
+        }
+    }
+
+    /// Workers, and which process it was or how many there were.
+    fn ran_on(&self) -> String {
+        let workers = counted(self.workers, "worker");
+        match (self.process, self.processes.len()) {
+            (Some(_), several) if several > 0 => {
+                format!("{workers} of process 0, in {several} processes")
+            }
+            (Some(process), _) => format!("{workers} of process {process}"),
+            (None, _) => workers,
         }
     }
 
@@ -149,7 +178,7 @@ impl fmt::Display for Summary<'_> {
             self.outcome,
             short(self.report.elapsed),
             self.cpu_s,
-            counted(self.workers, "worker")
+            self.ran_on()
         )?;
         writeln!(
             f,
@@ -180,6 +209,9 @@ impl fmt::Display for Summary<'_> {
                 us(latency.p999_us),
                 us(latency.max_us)
             )?;
+        }
+        for process in &self.processes {
+            writeln!(f, "  {process}")?;
         }
         for (kind, connectors) in [("source", &self.sources), ("sink", &self.sinks)] {
             for connector in connectors {
@@ -217,6 +249,41 @@ impl fmt::Display for ConnectorSummary<'_> {
         match &self.checksum {
             Some(checksum) => write!(f, ", checksum {checksum}"),
             None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for ProcessSummary<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} {}: {}, in {} rows, out {} rows, CPU {:.2} s",
+            self.name,
+            self.outcome,
+            counted(self.tasks, "task"),
+            grouped(self.rows_in),
+            grouped(self.rows_out),
+            self.cpu_s
+        )
+    }
+}
+
+impl<'a> ProcessSummary<'a> {
+    fn new(process: &'a ProcessReport) -> Self {
+        let total = |count: fn(&TaskReport) -> u64| process.tasks.iter().map(count).sum::<u64>();
+        Self {
+            name: &process.name,
+            outcome: match process.end {
+                Some(ProcessEnd::Ended) => "ended",
+                Some(ProcessEnd::Stopped) => "stopped",
+                Some(ProcessEnd::Cancelled) => "cancelled",
+                Some(ProcessEnd::Failed) => "failed",
+                None => "lost",
+            },
+            tasks: process.tasks.len(),
+            rows_in: total(|task| task.source_rows),
+            rows_out: total(|task| task.sink_rows),
+            cpu_s: process.cpu.as_secs_f64(),
         }
     }
 }
@@ -308,6 +375,12 @@ fn edges(report: &JobReport) -> Vec<EdgeSummary<'_>> {
     edges.collect()
 }
 
+/// CPU time of all processes of the job, as far as this one is told.
+fn cpu_time(report: &JobReport) -> Duration {
+    let others = report.processes.iter().skip(1).map(|process| process.cpu);
+    process_cpu_time() + others.sum::<Duration>()
+}
+
 fn latency(report: &JobReport) -> Latency {
     let mut all = Latency::default();
     for task in &report.tasks {
@@ -323,10 +396,4 @@ const fn outcome(outcome: &JobOutcome) -> &'static str {
         JobOutcome::Cancelled => "cancelled",
         JobOutcome::Failed(_) => "failed",
     }
-}
-
-/// CPU time of the whole process so far, user and system.
-fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
 }

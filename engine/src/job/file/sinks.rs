@@ -59,6 +59,7 @@ pub(super) fn add(
         .map_err(refuse)?;
     let written = connector.paths_written(parallelism);
     wiring.claims.writes(declared.path(&["path"]), written);
+    let is_standard_output = common.connector == "stdout";
     let connected = Connected {
         name: declared.name.to_owned(),
         connector: common.connector,
@@ -71,6 +72,7 @@ pub(super) fn add(
         SinkNode::<RecordBatch, _>::new(move |subtask| Ok(connector.build(subtask, &schema)));
     let node = wiring.graph.add(declared.name, factory);
     wiring.set_up(node, &consumer.common);
+    wiring.graph[node].process = is_standard_output.then_some(0);
     wiring.connect(node, &input, &consumer.common);
     Ok(connected)
 }
