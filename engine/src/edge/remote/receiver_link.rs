@@ -20,7 +20,7 @@ use crate::batch::Payload;
 use crate::batcher::check_schema;
 use crate::edge::{Ending, RejectReason, local};
 use crate::element::{Barrier, StreamElement};
-use crate::wire::{BatchDecoder, PayloadCodec, element_of};
+use crate::wire::{BatchDecoder, PayloadCodec, element_of, guarded};
 
 /// Receives the elements of one edge.
 pub(super) struct ReceiverLink<B: Payload> {
@@ -228,9 +228,9 @@ impl<B: Payload> ReceiverLink<B> {
         if self.is_refused {
             return;
         }
-        match self.codec.decode(batch) {
+        match guarded(|| self.codec.decode(batch)) {
             Ok(payload) => self.pending.push_back(StreamElement::Data(payload)),
-            Err(error) => self.refuse(ReasonCode::Undecodable, error.to_string()),
+            Err(error) => self.refuse(ReasonCode::Undecodable, error),
         }
     }
 
