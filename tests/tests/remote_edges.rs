@@ -19,7 +19,7 @@ use ringway::edge::remote::{
 use ringway::edge::{
     EdgeOptions, Ending, Failure, FailureKind, Popped, Receiver, RejectReason, Sender,
 };
-use ringway::element::StreamElement;
+use ringway::element::{Barrier, StreamElement};
 use ringway::wire::{Columns, Wired};
 use ringway::worker::{Host, HostKind, IdlePolicy, Worker, WorkerThread};
 use ringway_netio::driver::{DriverChoice, open};
@@ -240,6 +240,29 @@ fn a_worker_of_either_host_drives_connections_until_they_have_arrived() {
             assert_eq!(ending(&mut receiver), Ending::End);
             worker.unwrap().join().unwrap();
         }
+    }
+}
+
+#[test]
+fn barriers_of_any_mode_stay_in_order_unless_the_edge_lets_them_overtake() {
+    for remote in [RemoteOptions::default(), RemoteOptions::version_1()] {
+        let (out, back) = pair();
+        let mut sender = send_over(&io(), out.into(), parts(remote.clone())).unwrap();
+        let mut receiver = receive_over(&io(), back.into(), parts(remote)).unwrap();
+        let sent = [
+            number(1),
+            StreamElement::Barrier(Barrier::unaligned(1)),
+            number(2),
+            StreamElement::Barrier(Barrier::unaligned(2)),
+        ];
+        for element in sent.clone() {
+            sender.push(element).unwrap();
+        }
+        sender.finish_and_wait(LONG).unwrap();
+        for element in sent {
+            assert_eq!(next(&mut receiver), element);
+        }
+        assert_eq!(ending(&mut receiver), Ending::End);
     }
 }
 

@@ -262,10 +262,9 @@ impl<B: Payload> SenderLink<B> {
             rows: 1,
             codec: Codec::None,
         };
-        if self.session.mode() == Mode::Undecided {
-            drop(self.session.push_batch(nothing));
-            self.check_error(now);
-        }
+        // Nothing was granted, so it is refused.
+        drop(self.session.push_batch(nothing));
+        self.check_error(now);
     }
 
     /// Gathers frames into a send.
