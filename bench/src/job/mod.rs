@@ -4,6 +4,7 @@
 //! columns of the result. With one worker a job is one chain on one core, as the loop is; with
 //! two the source has a worker of its own, and every batch crosses an edge.
 
+mod by_key;
 mod data;
 mod flights;
 mod nexmark;
@@ -11,7 +12,6 @@ mod runner;
 
 use std::path::Path;
 
-use arrow::array::RecordBatch;
 use ringway::job::BatchStream;
 
 use crate::contest::{Contest, Harness, Measure};
@@ -20,17 +20,17 @@ use crate::error::BenchError;
 pub(crate) use data::data_folder;
 
 use data::{Input, bids};
-use runner::{Outcome, Workers, run_job, run_loop};
+use runner::{Outcome, Streams, Workers, run_job, run_loop};
 
 /// Builds the operators of a job between its source and its sink.
-pub(crate) type Operators = fn(BatchStream) -> BatchStream;
+pub(crate) type Operators = fn(Streams) -> BatchStream;
 
 /// A computation, said twice.
 struct Query {
     name: &'static str,
     operators: Operators,
     /// The same by hand, over all batches; gives what the sink of the job counts.
-    by_hand: fn(&[RecordBatch]) -> Outcome,
+    by_hand: fn(&Input) -> Outcome,
 }
 
 impl Query {
@@ -93,7 +93,7 @@ fn compare(harness: &mut Harness, query: &Query, input: &Input) -> Result<(), Be
         return Ok(());
     }
     let cpus = harness.settings.cpus;
-    let expected = (query.by_hand)(&input.batches);
+    let expected = (query.by_hand)(input);
     if let Some(rows) = input.result_rows {
         expected.require_rows(rows)?;
     }

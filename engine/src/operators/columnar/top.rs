@@ -7,6 +7,8 @@ use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use arrow::row::{RowConverter, SortField};
 
+mod bar;
+
 use crate::batch::EVENT_TIME_COLUMN;
 use crate::column::{event_times, filter_batch};
 use crate::element::Watermark;
@@ -19,6 +21,8 @@ use crate::operators::row_of_batch::{PickedRows, RowOfBatch};
 use crate::operators::schema::{require_event_time, require_same_types};
 use crate::operators::top::{Top, TopState};
 use crate::operators::window::{Window, WindowAssigner};
+
+use bar::Bar;
 
 /// Rows that kept rows may hold on to beyond four times their own number, before they are
 /// copied out of the batches that they came in.
@@ -76,6 +80,8 @@ pub struct TopN {
     interner: KeyInterner,
     converter: RowConverter,
     state: TopState<u32, Box<[u8]>, RowOfBatch>,
+    /// Leaves rows out that cannot be among the first, where that is simple to tell.
+    bar: Option<Bar>,
     staged: StagedRows,
     current: Option<(Top<u32, RowOfBatch>, usize)>,
     advancing: Option<Watermark>,
@@ -162,6 +168,7 @@ impl TopN {
             interner: KeyInterner::new(&input, &spec.key_columns)?,
             converter: spec.converter(&input)?,
             state: TopState::new(spec.rows_max, spec.windows),
+            bar: Bar::new(&input, &spec),
             input,
             spec,
             staged,
@@ -171,6 +178,14 @@ impl TopN {
             late_rows: 0,
             untimed_rows: 0,
         })
+    }
+
+    /// The same with every row that is equal to the last one, so that there may be more than
+    /// `rows_max`; equal rows have the same rank.
+    pub fn with_ties(mut self) -> Self {
+        self.state = self.state.with_ties(|one, other| one == other);
+        self.bar = self.bar.map(Bar::with_ties);
+        self
     }
 
     /// Rows in no window that takes rows in.
@@ -189,14 +204,17 @@ impl TopN {
         batch: RecordBatch,
         out: &mut Emitter<'_, RecordBatch>,
     ) -> Result<RecordBatch, OperatorError> {
+        if self.spec.windows.is_none() {
+            return Ok(batch);
+        }
         let times = event_times(&batch)?;
+        if times.null_count() == 0 && !self.state.is_late(arrow::compute::min(times)) {
+            return Ok(batch);
+        }
         let taken: BooleanArray = times
             .iter()
             .map(|time| Some(!self.state.is_late(time)))
             .collect();
-        if taken.false_count() == 0 {
-            return Ok(batch);
-        }
         let untimed = times.null_count();
         self.untimed_rows += untimed as u64;
         self.late_rows += (taken.false_count() - untimed) as u64;
@@ -208,6 +226,10 @@ impl TopN {
     }
 
     fn add(&mut self, batch: RecordBatch) -> Result<(), OperatorError> {
+        let batch = match &mut self.bar {
+            Some(bar) => bar.candidates(batch)?,
+            None => batch,
+        };
         let columns: Vec<ArrayRef> = self
             .spec
             .order
@@ -240,7 +262,7 @@ impl TopN {
             let mut kept = |key: &u32| interner.hold(*key);
             is_kept |= self
                 .state
-                .offer(key, time, |other| **other <= *by, make, &mut kept);
+                .offer(key, time, |other| (**other).cmp(by), make, &mut kept);
         }
         // Without windows a key stays for ever.
         if self.spec.windows.is_some() {
@@ -292,11 +314,11 @@ impl TopN {
                     (top, 0)
                 }
             };
-            let Some(row) = top.rows.get(at) else {
+            let Some((rank, row)) = top.rows.get(at) else {
                 continue;
             };
             self.staged.rows.push(Some(row));
-            self.staged.ranks.push(at as i64 + 1);
+            self.staged.ranks.push(*rank as i64);
             self.staged.windows.extend(top.window);
             self.current = Some((top, at + 1));
         }
@@ -357,6 +379,9 @@ impl Operator<RecordBatch, RecordBatch> for TopN {
     ) -> Result<Progress, OperatorError> {
         if !watermark.idle {
             self.state.advance(watermark.timestamp);
+            if let Some(bar) = &mut self.bar {
+                bar.advance(watermark.timestamp);
+            }
         }
         self.advancing = Some(watermark);
         self.go_on(out)
