@@ -157,6 +157,13 @@ pub(crate) fn bids_in_time(smoke: bool) -> Input {
     Input::in_order(vec![Side::in_order(later.collect())])
 }
 
+/// The same without watermarks, for a job that gives bids other times.
+pub(crate) fn bids_without_watermarks(smoke: bool) -> Input {
+    let mut input = bids_in_time(smoke);
+    input.sides[0].has_watermarks = false;
+    input
+}
+
 /// Auctions and the people who sell, in batches that cover the same time.
 pub(crate) fn auctions_and_people(smoke: bool) -> Input {
     let (batches, rows) = if smoke {

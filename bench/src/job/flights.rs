@@ -51,9 +51,9 @@ pub(crate) fn input(folder: &Path, smoke: bool) -> Result<Input, BenchError> {
 }
 
 /// Count, sum, mean and maximum of the delays by airline, airport and hour.
-pub(crate) fn hourly(streams: Streams) -> BatchStream {
-    let flights = streams.only();
-    flights
+pub(crate) fn hourly(streams: Streams) -> Result<BatchStream, BenchError> {
+    let departures = streams
+        .only()
         .process("watermarks", |_| {
             let strategy = WatermarkStrategy::bounded_out_of_orderness(OUT_OF_ORDERNESS_MS);
             Ok(AssignWatermarks::new(strategy))
@@ -63,23 +63,23 @@ pub(crate) fn hourly(streams: Streams) -> BatchStream {
             Ok(Filter::new(Box::new(move |batch| {
                 Ok(keep.evaluate_predicate(batch)?)
             })))
-        })
-        .process("hourly", |_| {
-            let of_delay = |kind, name| AggregateSpec::of(kind, 3, name);
-            let spec = WindowSpec {
-                assigner: WindowAssigner::tumbling(HOUR_MS, 0)?,
-                key_columns: vec![1, 2],
-                aggregates: vec![
-                    AggregateSpec::count("n"),
-                    of_delay(AggregateKind::Sum, "total_delay"),
-                    of_delay(AggregateKind::Mean, "mean_delay"),
-                    of_delay(AggregateKind::Max, "max_delay"),
-                ],
-                allowed_lateness_ms: 0,
-                late: None,
-            };
-            Ok(WindowAggregate::new(schema(), spec)?)
-        })
+        });
+    Ok(departures.process("hourly", |_| {
+        let of_delay = |kind, name| AggregateSpec::of(kind, 3, name);
+        let spec = WindowSpec {
+            assigner: WindowAssigner::tumbling(HOUR_MS, 0)?,
+            key_columns: vec![1, 2],
+            aggregates: vec![
+                AggregateSpec::count("n"),
+                of_delay(AggregateKind::Sum, "total_delay"),
+                of_delay(AggregateKind::Mean, "mean_delay"),
+                of_delay(AggregateKind::Max, "max_delay"),
+            ],
+            allowed_lateness_ms: 0,
+            late: None,
+        };
+        Ok(WindowAggregate::new(schema(), spec)?)
+    }))
 }
 
 #[derive(Clone, Copy, Debug)]

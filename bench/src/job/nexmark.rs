@@ -13,6 +13,8 @@ use ringway::expr::{Expr, Projection};
 use ringway::job::BatchStream;
 use ringway::operators::columnar::{Filter, Project};
 
+use crate::error::BenchError;
+
 use super::data::Input;
 use super::runner::{Outcome, Streams};
 
@@ -20,22 +22,22 @@ use super::runner::{Outcome, Streams};
 const EVERY: i64 = 123;
 
 /// q0: every bid as it is.
-pub(crate) fn q0(streams: Streams) -> BatchStream {
-    streams.only()
+pub(crate) fn q0(streams: Streams) -> Result<BatchStream, BenchError> {
+    Ok(streams.only())
 }
 
 /// q1: the price in another currency.
-pub(crate) fn q1(streams: Streams) -> BatchStream {
+pub(crate) fn q1(streams: Streams) -> Result<BatchStream, BenchError> {
     let schema = nexmark_schema(NexmarkKind::Bid);
     let columns = "event_time, auction, bidder, price * 908 / 1000 AS price, extra";
-    project(streams.only(), columns, schema)
+    Ok(project(streams.only(), columns, schema))
 }
 
 /// q2: the prices of some auctions.
-pub(crate) fn q2(streams: Streams) -> BatchStream {
+pub(crate) fn q2(streams: Streams) -> Result<BatchStream, BenchError> {
     let schema = nexmark_schema(NexmarkKind::Bid);
     let prices = project(streams.only(), "event_time, auction, price", schema);
-    filter(prices, "auction % 123 = 0", auction_and_price())
+    Ok(filter(prices, "auction % 123 = 0", auction_and_price()))
 }
 
 pub(crate) fn q0_by_hand(input: &Input) -> Outcome {

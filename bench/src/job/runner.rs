@@ -173,7 +173,7 @@ fn one_job(
     });
     let streams = Streams(streams.collect());
     let sink = blackhole.clone();
-    operators(streams).sink_with("blackhole", move |_| Ok(sink.sink()));
+    operators(streams)?.sink_with("blackhole", move |_| Ok(sink.sink()));
     let first = Some(cpus.first.0);
     let options = PlanOptions {
         workers: match workers {

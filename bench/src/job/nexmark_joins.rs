@@ -1,0 +1,407 @@
+//! Queries of the Nexmark benchmark over two streams, as jobs and by hand.
+//!
+//! Neither stream waits for the other, so both sides keep the rows of both streams by key for as
+//! long as a match may come. The loops take the batches of both in turn, which cover the same
+//! time.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray, StringBuilder};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
+use ringway::connect::{NexmarkKind, nexmark_schema};
+use ringway::job::BatchStream;
+use ringway::operators::join::{IntervalBounds, JoinKind, JoinSpec, JoinTime};
+use ringway::operators::window::WindowAssigner;
+
+use crate::error::BenchError;
+
+use super::by_key::ByKey;
+use super::data::{Input, times};
+use super::nexmark::{batch_of, filter};
+use super::nexmark_windows::columns;
+use super::runner::{Outcome, Streams};
+
+/// Columns of auctions.
+const SELLER: usize = 7;
+const CATEGORY: usize = 8;
+
+/// Columns of people.
+const NAME: usize = 2;
+const CITY: usize = 5;
+const STATE: usize = 6;
+
+/// Columns of bids.
+const AUCTION: usize = 1;
+const BIDDER: usize = 2;
+const PRICE: usize = 3;
+
+/// The number of auctions and people.
+const ID: usize = 1;
+
+const Q3_CATEGORY: i64 = 10;
+const Q3_STATES: [&str; 3] = ["or", "id", "ca"];
+
+/// Windows of q8, and how long bids match after the beginning of their auction.
+const TEN_SECONDS_MS: i64 = 10_000;
+
+/// q3: who sells in a category and lives in one of three states, without an end in time.
+pub(crate) fn q3(streams: Streams) -> Result<BatchStream, BenchError> {
+    let [auctions, people] = streams.both();
+    let of_category = filter(
+        auctions,
+        "category = 10",
+        nexmark_schema(NexmarkKind::Auction),
+    );
+    let in_states = "state = 'or' OR state = 'id' OR state = 'ca'";
+    let in_states = filter(people, in_states, nexmark_schema(NexmarkKind::Person));
+    let spec = inner(
+        JoinTime::Interval(IntervalBounds::new(i64::MIN, i64::MAX)?),
+        2,
+        1,
+    );
+    let (auctions, people) = (
+        chosen(NexmarkKind::Auction, &[0, ID, SELLER])?,
+        chosen(NexmarkKind::Person, &[0, ID, NAME, CITY, STATE])?,
+    );
+    let joined = columns(of_category, &[0, ID, SELLER])
+        .connect(columns(in_states, &[0, ID, NAME, CITY, STATE]))
+        .join("join", &auctions, &people, spec)?;
+    // The time of the pair, three columns of the auction, then five of the person.
+    Ok(columns(joined.0, &[6, 7, 8, 2]))
+}
+
+struct Person<'a> {
+    name: &'a str,
+    city: &'a str,
+    state: &'a str,
+}
+
+pub(crate) fn q3_by_hand(input: &Input) -> Outcome {
+    let mut outcome = Outcome::default();
+    let mut sellers: ByKey<i64, Vec<i64>> = ByKey::default();
+    let mut people: ByKey<i64, Person<'_>> = ByKey::default();
+    for (auctions, persons) in in_turn(input) {
+        let mut pairs = Q3Pairs::default();
+        let [ids, of, categories] = [ID, SELLER, CATEGORY].map(|column| ints(auctions, column));
+        for ((id, seller), category) in ids.iter().zip(of).zip(categories) {
+            if *category == Q3_CATEGORY {
+                if let Some(person) = people.get(seller) {
+                    pairs.push(person, *id);
+                }
+                sellers.entry(*seller).or_default().push(*id);
+            }
+        }
+        let [names, cities, states] = [NAME, CITY, STATE].map(|column| texts(persons, column));
+        for (row, id) in ints(persons, ID).iter().enumerate() {
+            let state = states.value(row);
+            if Q3_STATES.contains(&state) {
+                let (name, city) = (names.value(row), cities.value(row));
+                let person = Person { name, city, state };
+                for auction in sellers.get(id).into_iter().flatten() {
+                    pairs.push(&person, *auction);
+                }
+                people.insert(*id, person);
+            }
+        }
+        outcome.add(&pairs.finish());
+    }
+    outcome
+}
+
+#[derive(Default)]
+struct Q3Pairs {
+    texts: [StringBuilder; 3],
+    auctions: Vec<i64>,
+}
+
+impl Q3Pairs {
+    fn push(&mut self, person: &Person<'_>, auction: i64) {
+        let [name, city, state] = &mut self.texts;
+        name.append_value(person.name);
+        city.append_value(person.city);
+        state.append_value(person.state);
+        self.auctions.push(auction);
+    }
+
+    fn finish(self) -> RecordBatch {
+        let text = |name| Field::new(name, DataType::Utf8, true);
+        let id = Field::new("id", DataType::Int64, true);
+        let schema = Schema::new(vec![text("name"), text("city"), text("state"), id]);
+        let texts = self
+            .texts
+            .map(|mut text| Arc::new(text.finish()) as ArrayRef);
+        let mut columns = Vec::from(texts);
+        columns.push(Arc::new(Int64Array::from(self.auctions)));
+        batch_of(&Arc::new(schema), columns)
+    }
+}
+
+/// q8: who registered and began to sell in the same window.
+pub(crate) fn q8(streams: Streams) -> Result<BatchStream, BenchError> {
+    let [auctions, people] = streams.both();
+    let windows = WindowAssigner::tumbling(TEN_SECONDS_MS, 0)?;
+    let spec = JoinSpec {
+        kind: JoinKind::LeftSemi,
+        ..inner(JoinTime::SameWindow(windows), 1, 1)
+    };
+    let left = chosen(NexmarkKind::Person, &[0, ID, NAME])?;
+    let right = chosen(NexmarkKind::Auction, &[0, SELLER])?;
+    let joined = columns(people, &[0, ID, NAME])
+        .connect(columns(auctions, &[0, SELLER]))
+        .join("join", &left, &right, spec)?;
+    // Three columns of the window, then those of the person.
+    Ok(columns(joined.0, &[4, 5, 1]))
+}
+
+pub(crate) fn q8_by_hand(input: &Input) -> Outcome {
+    let mut outcome = Outcome::default();
+    // Windows begin with either stream, and are over when both are past them.
+    let mut windows: VecDeque<Q8Window<'_>> = VecDeque::new();
+    for (at, (auctions, persons)) in in_turn(input).enumerate() {
+        for (time, seller) in times(auctions).iter().zip(ints(auctions, SELLER)) {
+            Q8Window::at(&mut windows, *time).sellers.insert(*seller);
+        }
+        let names = texts(persons, NAME);
+        for (row, (time, id)) in times(persons).iter().zip(ints(persons, ID)).enumerate() {
+            let window = Q8Window::at(&mut windows, *time);
+            window.people.insert(*id, names.value(row));
+        }
+        let watermarks = input.sides.iter().map(|side| side.watermark_after(at));
+        let watermark = watermarks.min().unwrap_or(i64::MAX);
+        let is_over = |window: &mut Q8Window<'_>| window.start + TEN_SECONDS_MS - 1 <= watermark;
+        while let Some(window) = windows.pop_front_if(is_over) {
+            outcome.add(&window.finish());
+        }
+    }
+    outcome
+}
+
+#[derive(Default)]
+struct Q8Window<'a> {
+    start: i64,
+    people: ByKey<i64, &'a str>,
+    sellers: HashSet<i64, std::hash::BuildHasherDefault<super::by_key::KeyHasher>>,
+}
+
+impl<'a> Q8Window<'a> {
+    /// The window of `time`, of those that are in order.
+    fn at<'w>(windows: &'w mut VecDeque<Self>, time: i64) -> &'w mut Self {
+        let start = time - time.rem_euclid(TEN_SECONDS_MS);
+        let at = match windows.iter().position(|window| window.start >= start) {
+            Some(at) if windows[at].start == start => return &mut windows[at],
+            Some(at) => at,
+            None => windows.len(),
+        };
+        windows.insert(
+            at,
+            Self {
+                start,
+                ..Self::default()
+            },
+        );
+        &mut windows[at]
+    }
+
+    fn finish(self) -> RecordBatch {
+        let sellers = self.sellers;
+        let new = self
+            .people
+            .into_iter()
+            .filter(|(id, _)| sellers.contains(id));
+        let (ids, names): (Vec<i64>, Vec<&str>) = new.unzip();
+        let schema = Schema::new(vec![
+            Field::new("id", DataType::Int64, true),
+            Field::new("name", DataType::Utf8, true),
+            Field::new("starttime", DataType::Int64, true),
+        ]);
+        let starts = Int64Array::from_value(self.start, ids.len());
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(Int64Array::from(ids)),
+            Arc::new(StringArray::from(names)),
+            Arc::new(starts),
+        ];
+        batch_of(&Arc::new(schema), columns)
+    }
+}
+
+/// Auctions with the bids of their first ten seconds.
+pub(crate) fn interval_join(streams: Streams) -> Result<BatchStream, BenchError> {
+    let [auctions, bids] = streams.both();
+    let first_seconds = IntervalBounds::new(0, TEN_SECONDS_MS)?;
+    let spec = inner(JoinTime::Interval(first_seconds), 1, 1);
+    let left = chosen(NexmarkKind::Auction, &[0, ID, CATEGORY])?;
+    let right = chosen(NexmarkKind::Bid, &[0, AUCTION, BIDDER, PRICE])?;
+    let joined = columns(auctions, &[0, ID, CATEGORY])
+        .connect(columns(bids, &[0, AUCTION, BIDDER, PRICE]))
+        .join("join", &left, &right, spec)?;
+    Ok(joined.0)
+}
+
+struct KeptAuction {
+    time: i64,
+    category: i64,
+}
+
+struct KeptBid {
+    time: i64,
+    bidder: i64,
+    price: i64,
+}
+
+/// What the loop keeps of both streams, by auction and by time.
+#[derive(Default)]
+struct Kept {
+    auctions: ByKey<i64, KeptAuction>,
+    bids: ByKey<i64, VecDeque<KeptBid>>,
+    auctions_by_time: VecDeque<(i64, i64)>,
+    bids_by_time: VecDeque<(i64, i64)>,
+    /// Event time; time, auction and category; time, auction, bidder and price.
+    pairs: [Vec<i64>; 8],
+}
+
+pub(crate) fn interval_join_by_hand(input: &Input) -> Outcome {
+    let mut outcome = Outcome::default();
+    let schema = interval_schema();
+    let mut kept = Kept::default();
+    for (at, (auctions, bids)) in in_turn(input).enumerate() {
+        let [ids, categories] = [ID, CATEGORY].map(|column| ints(auctions, column));
+        for ((time, id), category) in times(auctions).iter().zip(ids).zip(categories) {
+            let (time, category) = (*time, *category);
+            kept.add_auction(*id, KeptAuction { time, category });
+        }
+        let [of, bidders, prices] = [AUCTION, BIDDER, PRICE].map(|column| ints(bids, column));
+        for (((time, auction), bidder), price) in
+            times(bids).iter().zip(of).zip(bidders).zip(prices)
+        {
+            let (time, bidder, price) = (*time, *bidder, *price);
+            kept.add_bid(
+                *auction,
+                KeptBid {
+                    time,
+                    bidder,
+                    price,
+                },
+            );
+        }
+        let watermarks = input.sides.iter().map(|side| side.watermark_after(at));
+        kept.drop_before(watermarks.min().unwrap_or(i64::MAX));
+        let columns = kept
+            .pairs
+            .each_mut()
+            .map(|pairs| Arc::new(Int64Array::from(std::mem::take(pairs))) as ArrayRef);
+        outcome.add(&batch_of(&schema, columns.into()));
+    }
+    outcome
+}
+
+impl Kept {
+    fn add_auction(&mut self, id: i64, auction: KeptAuction) {
+        for bid in self.bids.get(&id).into_iter().flatten() {
+            give(&mut self.pairs, id, &auction, bid);
+        }
+        self.auctions_by_time.push_back((auction.time, id));
+        self.auctions.insert(id, auction);
+    }
+
+    fn add_bid(&mut self, id: i64, bid: KeptBid) {
+        if let Some(auction) = self.auctions.get(&id) {
+            give(&mut self.pairs, id, auction, &bid);
+        }
+        self.bids_by_time.push_back((bid.time, id));
+        self.bids.entry(id).or_default().push_back(bid);
+    }
+
+    /// Drops what no row after `watermark` matches.
+    fn drop_before(&mut self, watermark: i64) {
+        let is_past = |(time, _): &mut (i64, i64)| *time < watermark - TEN_SECONDS_MS;
+        while let Some((_, id)) = self.auctions_by_time.pop_front_if(is_past) {
+            self.auctions.remove(&id);
+        }
+        while let Some((_, id)) = self
+            .bids_by_time
+            .pop_front_if(|(time, _)| *time < watermark)
+        {
+            let bids = self.bids.get_mut(&id).expect("a bid that is kept");
+            bids.pop_front();
+            if bids.is_empty() {
+                self.bids.remove(&id);
+            }
+        }
+    }
+}
+
+fn give(pairs: &mut [Vec<i64>; 8], id: i64, auction: &KeptAuction, bid: &KeptBid) {
+    if auction.time <= bid.time && bid.time <= auction.time + TEN_SECONDS_MS {
+        let pair = [
+            bid.time,
+            auction.time,
+            id,
+            auction.category,
+            bid.time,
+            id,
+            bid.bidder,
+            bid.price,
+        ];
+        for (column, value) in pairs.iter_mut().zip(pair) {
+            column.push(value);
+        }
+    }
+}
+
+fn interval_schema() -> SchemaRef {
+    let names = [
+        "time", "opened", "id", "category", "bid", "auction", "bidder", "price",
+    ];
+    let fields = names.map(|name| Field::new(name, DataType::Int64, true));
+    Arc::new(Schema::new(fields.to_vec()))
+}
+
+/// Pairs of one key column each.
+fn inner(time: JoinTime, left_key: usize, right_key: usize) -> JoinSpec {
+    JoinSpec {
+        kind: JoinKind::Inner,
+        time,
+        left_keys: vec![left_key],
+        right_keys: vec![right_key],
+        left_late: None,
+        right_late: None,
+    }
+}
+
+/// The schema of these columns of events of `kind`.
+fn chosen(kind: NexmarkKind, positions: &[usize]) -> Result<SchemaRef, BenchError> {
+    Ok(Arc::new(nexmark_schema(kind).project(positions)?))
+}
+
+/// The batches of both sides that cover the same time.
+fn in_turn(input: &Input) -> impl Iterator<Item = (&RecordBatch, &RecordBatch)> {
+    let [left, right] = [0, 1].map(|side| input.sides[side].batches.iter());
+    left.zip(right)
+}
+
+fn ints(batch: &RecordBatch, column: usize) -> &[i64] {
+    batch.column(column).as_primitive::<Int64Type>().values()
+}
+
+fn texts(batch: &RecordBatch, column: usize) -> &StringArray {
+    batch.column(column).as_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::data::{auctions_and_bids, auctions_and_people};
+    use super::*;
+
+    #[test]
+    fn both_streams_have_as_many_batches_and_some_rows_that_match() {
+        let input = auctions_and_people(true);
+        let [left, right] = [0, 1].map(|side| input.sides[side].batches.len());
+        assert_eq!(left, right);
+        assert!(q3_by_hand(&input).rows > 10);
+        assert!(q8_by_hand(&input).rows > 10);
+        let input = auctions_and_bids(true);
+        let pairs = interval_join_by_hand(&input).rows;
+        assert!(100 < pairs && pairs < input.rows(), "{pairs}");
+    }
+}
