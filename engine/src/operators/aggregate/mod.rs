@@ -5,6 +5,7 @@ mod encoding;
 mod extreme;
 mod hash;
 mod keys;
+mod number_table;
 mod spec;
 mod store;
 mod total;

@@ -226,10 +226,6 @@ impl TopN {
     }
 
     fn add(&mut self, batch: RecordBatch) -> Result<(), OperatorError> {
-        let batch = match &mut self.bar {
-            Some(bar) => bar.candidates(batch)?,
-            None => batch,
-        };
         let columns: Vec<ArrayRef> = self
             .spec
             .order
@@ -367,7 +363,17 @@ impl Operator<RecordBatch, RecordBatch> for TopN {
         out: &mut Emitter<'_, RecordBatch>,
     ) -> Result<Progress, OperatorError> {
         require_same_types(&self.input, batch.schema_ref())?;
-        let batch = self.set_late_aside(batch, out)?;
+        let times = event_times(&batch)?;
+        let runs = self.bar.as_ref().and_then(|bar| bar.runs(times));
+        let batch = match (&mut self.bar, runs) {
+            // The rows of a run are late together.
+            (Some(bar), Some(runs))
+                if !runs.iter().any(|run| self.state.is_late(Some(run.last))) =>
+            {
+                bar.candidates(batch, &runs)?
+            }
+            _ => self.set_late_aside(batch, out)?,
+        };
         self.add(batch)?;
         self.go_on(out)
     }

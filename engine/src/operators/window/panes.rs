@@ -87,10 +87,14 @@ impl Panes {
         while row < times.len() {
             let index = self.index_of(times[row]);
             let LivePane { pane, keys: held } = &mut self.panes[index];
-            while row < times.len() && pane.contains(times[row]) {
-                slots.push(held.slot_of(keys[row], &mut self.pool, &mut self.interner));
-                row += 1;
-            }
+            let rows = row..row + pane.count_first(&times[row..]);
+            row = rows.end;
+            let (pool, interner) = (&mut self.pool, &mut self.interner);
+            slots.extend(
+                keys[rows]
+                    .iter()
+                    .map(|key| held.slot_of(*key, pool, interner)),
+            );
         }
         self.accumulators.resize(self.pool.count());
         self.accumulators.update(batch, &slots)?;

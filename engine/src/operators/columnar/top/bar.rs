@@ -3,17 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{Array, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Int64Type, SchemaRef};
 
 use super::TopNSpec;
-use crate::column::{event_times, take_rows};
+use crate::column::take_rows;
 use crate::element::EventTime;
 use crate::error::OperatorError;
 use crate::operators::window::WindowAssigner;
-
-/// Rows that are compared with the bar at once.
-const CHUNK_ROWS: usize = 64;
 
 /// Leaves rows out that cannot be among the foremost ones, which is nearly all of them, before
 /// anything is made of them: for rows of one key that are ordered by one int64 column, of all
@@ -26,6 +23,13 @@ pub(super) struct Bar {
     windows: Option<WindowAssigner>,
     /// By the last time of each window; the end of time without windows.
     best: BTreeMap<EventTime, Best>,
+}
+
+/// Rows of one window that come one after another.
+pub(super) struct Run {
+    /// The last time of the window; the end of time without windows.
+    pub(super) last: EventTime,
+    rows: usize,
 }
 
 /// The best values so far, as many as there are places. Greater ones are better.
@@ -66,26 +70,28 @@ impl Bar {
         }
     }
 
-    /// The rows that may be among the foremost ones, in order.
-    pub(super) fn candidates(&mut self, batch: RecordBatch) -> Result<RecordBatch, OperatorError> {
+    /// The rows that may be among the foremost ones, in order; all of them where that can't be
+    /// told. `runs` are those of the event times.
+    pub(super) fn candidates(
+        &mut self,
+        batch: RecordBatch,
+        runs: &[Run],
+    ) -> Result<RecordBatch, OperatorError> {
         let values = batch.column(self.column).as_primitive::<Int64Type>();
-        let times = event_times(&batch)?;
-        if values.null_count() > 0 || (self.windows.is_some() && times.null_count() > 0) {
+        if values.null_count() > 0 {
             return Ok(batch);
         }
-        let span = (arrow::compute::min(times), arrow::compute::max(times));
         let mut picked = Vec::new();
         let mut row = 0;
-        while row < batch.num_rows() {
-            let (last, rows) = self.window_at(&times.values()[row..], span);
-            let values = &values.values()[row..row + rows];
-            let best = self.best.entry(last).or_default();
+        for run in runs {
+            let values = &values.values()[row..row + run.rows];
+            let best = self.best.entry(run.last).or_default();
             let places = (self.rows_max, self.ties);
             match self.is_descending {
                 true => best.pick::<true>(values, row, places, &mut picked),
                 false => best.pick::<false>(values, row, places, &mut picked),
             }
-            row += rows;
+            row += run.rows;
         }
         if picked.len() == batch.num_rows() {
             return Ok(batch);
@@ -93,23 +99,30 @@ impl Bar {
         Ok(take_rows(&batch, &picked)?)
     }
 
-    /// The last time of the window of the first of these times, which lie in `span`, and how
-    /// many of them from there on are in it.
-    fn window_at(
-        &self,
-        times: &[EventTime],
-        span: (Option<EventTime>, Option<EventTime>),
-    ) -> (EventTime, usize) {
+    /// Rows of one window that come one after another; none where a row has no time that is
+    /// needed.
+    pub(super) fn runs(&self, times: &Int64Array) -> Option<Vec<Run>> {
         let Some(windows) = self.windows else {
-            return (EventTime::MAX, times.len());
+            return Some(vec![Run {
+                last: EventTime::MAX,
+                rows: times.len(),
+            }]);
         };
-        let pane = windows.pane_of(times[0]);
-        let contains = |time: Option<EventTime>| time.is_some_and(|time| pane.contains(time));
-        if contains(span.0) && contains(span.1) {
-            return (pane.last, times.len());
+        if times.null_count() > 0 {
+            return None;
         }
-        let others = times.iter().position(|time| !pane.contains(*time));
-        (pane.last, others.unwrap_or(times.len()))
+        let mut times = &times.values()[..];
+        let mut runs = Vec::new();
+        while let Some(first) = times.first() {
+            let pane = windows.pane_of(*first);
+            let rows = pane.count_first(times);
+            runs.push(Run {
+                last: pane.last,
+                rows,
+            });
+            times = &times[rows..];
+        }
+        Some(runs)
     }
 }
 
@@ -128,27 +141,27 @@ impl Best {
         if rows_max == 0 {
             return;
         }
-        for (at, chunk) in values.chunks(CHUNK_ROWS).enumerate() {
-            let reaches = |bar: i64, value: i64| value > bar || (ties && value == bar);
-            let bar = self.bar(rows_max);
-            let best = chunk
-                .iter()
-                .fold(i64::MIN, |best, value| best.max(better(*value)));
-            if bar.is_some_and(|bar| !reaches(bar, best)) {
-                continue;
+        let reaches = |bar: i64, value: i64| value > bar || (ties && value == bar);
+        let mut bar = self.bar(rows_max);
+        let mut row = 0;
+        while row < values.len() {
+            if let Some(bar) = bar {
+                let rest = values[row..].iter();
+                let Some(next) = rest
+                    .map(|value| better(*value))
+                    .position(|value| reaches(bar, value))
+                else {
+                    return;
+                };
+                row += next;
             }
-            for (row, value) in chunk.iter().enumerate() {
-                let value = better(*value);
-                let bar = self.bar(rows_max);
-                if bar.is_some_and(|bar| !reaches(bar, value)) {
-                    continue;
-                }
-                picked.push((first + at * CHUNK_ROWS + row) as u32);
-                self.values.push(Reverse(value));
-                if bar.is_some() {
-                    self.values.pop();
-                }
+            picked.push((first + row) as u32);
+            self.values.push(Reverse(better(values[row])));
+            if bar.is_some() {
+                self.values.pop();
             }
+            bar = self.bar(rows_max);
+            row += 1;
         }
     }
 
