@@ -35,7 +35,7 @@ const BIDS_OF_50: usize = 46;
 
 /// How often the bids come in a stream that goes on in event time, so that a job is long
 /// against its start.
-const PASSES: usize = 8;
+const PASSES: usize = 16;
 
 /// A pass begins at a multiple of this after the one before it.
 const PASS_STEP_MS: i64 = 10_000;

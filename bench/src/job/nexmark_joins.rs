@@ -48,27 +48,18 @@ const TEN_SECONDS_MS: i64 = 10_000;
 /// q3: who sells in a category and lives in one of three states, without an end in time.
 pub(crate) fn q3(streams: Streams) -> Result<BatchStream, BenchError> {
     let [auctions, people] = streams.both();
-    let of_category = filter(
-        auctions,
-        "category = 10",
-        nexmark_schema(NexmarkKind::Auction),
-    );
+    let left = chosen(NexmarkKind::Auction, &[0, ID, SELLER, CATEGORY])?;
+    let of_category = columns(auctions, &[0, ID, SELLER, CATEGORY]);
+    let of_category = filter(of_category, "category = 10", left.clone());
+    let right = chosen(NexmarkKind::Person, &[0, ID, NAME, CITY, STATE])?;
     let in_states = "state = 'or' OR state = 'id' OR state = 'ca'";
-    let in_states = filter(people, in_states, nexmark_schema(NexmarkKind::Person));
-    let spec = inner(
-        JoinTime::Interval(IntervalBounds::new(i64::MIN, i64::MAX)?),
-        2,
-        1,
-    );
-    let (auctions, people) = (
-        chosen(NexmarkKind::Auction, &[0, ID, SELLER])?,
-        chosen(NexmarkKind::Person, &[0, ID, NAME, CITY, STATE])?,
-    );
-    let joined = columns(of_category, &[0, ID, SELLER])
-        .connect(columns(in_states, &[0, ID, NAME, CITY, STATE]))
-        .join("join", &auctions, &people, spec)?;
-    // The time of the pair, three columns of the auction, then five of the person.
-    Ok(columns(joined.0, &[6, 7, 8, 2]))
+    let people = columns(people, &[0, ID, NAME, CITY, STATE]);
+    let in_states = filter(people, in_states, right.clone());
+    let time = JoinTime::Interval(IntervalBounds::new(i64::MIN, i64::MAX)?);
+    let of_sellers = of_category.connect(in_states);
+    let joined = of_sellers.join("join", &left, &right, inner(time, 2, 1))?;
+    // The time of the pair, four columns of the auction, then five of the person.
+    Ok(columns(joined.0, &[7, 8, 9, 2]))
 }
 
 struct Person<'a> {

@@ -13,10 +13,11 @@ use crate::error::OperatorError;
 use crate::operator::{Emitter, Operator, Progress, SideTag};
 use crate::operators::SpecError;
 use crate::operators::aggregate::KeyInterner;
-use crate::operators::row_of_batch::RowOfBatch;
 use crate::operators::schema::require_same_types;
+use crate::operators::state::Numbers;
 
 use super::columns::JoinedRows;
+use super::held::RowNumber;
 use super::kind::JoinKind;
 use super::schema::JoinSpec;
 use super::state::{Entering, JoinState};
@@ -61,7 +62,7 @@ pub struct Join {
     keys: KeyInterner,
     key_schema: SchemaRef,
     spec: JoinSpec,
-    state: JoinState<u32, RowOfBatch, RowOfBatch>,
+    state: JoinState<Numbers, RowNumber, RowNumber>,
     joined: JoinedRows,
     entering: Option<EnteringBatch>,
     advancing: Option<Watermark>,
@@ -79,12 +80,13 @@ struct JoinInput {
 /// A batch whose rows are entering.
 struct EnteringBatch {
     is_left: bool,
-    batch: Arc<RecordBatch>,
+    /// The number of the batch.
+    batch: u32,
     times: Int64Array,
     keys: Vec<u32>,
     null_keys: Option<NullBuffer>,
     next: usize,
-    row: Option<Entering<u32, RowOfBatch>>,
+    row: Option<Entering<u32, RowNumber>>,
 }
 
 impl Join {
@@ -192,7 +194,10 @@ impl Join {
         self.entering = Some(EnteringBatch {
             is_left,
             times: event_times(&batch)?.clone(),
-            batch: Arc::new(batch),
+            batch: match is_left {
+                true => self.joined.left.add(&batch),
+                false => self.joined.right.add(&batch),
+            },
             keys,
             null_keys,
             next: 0,
@@ -242,6 +247,11 @@ impl Join {
     #[cfg(test)]
     pub(super) fn waiting(&self) -> (usize, usize, usize) {
         let (left, right) = self.state.waiting();
+        let held = self.joined.left.len() + self.joined.right.len();
+        assert!(
+            left + right > 0 || held == 0,
+            "batches go with their last row"
+        );
         (left, right, self.keys.live())
     }
 }
@@ -250,7 +260,7 @@ impl EnteringBatch {
     /// Goes on with the rows; returns whether all are in.
     fn enter(
         &mut self,
-        state: &mut JoinState<u32, RowOfBatch, RowOfBatch>,
+        state: &mut JoinState<Numbers, RowNumber, RowNumber>,
         joined: &mut JoinedRows,
         keys: &mut KeyInterner,
     ) -> bool {
@@ -259,8 +269,8 @@ impl EnteringBatch {
             let row = self.row.get_or_insert_with(|| {
                 let nulls = self.null_keys.as_ref();
                 let matches = nulls.is_none_or(|nulls| nulls.is_valid(self.next));
-                let row = RowOfBatch {
-                    batch: Arc::clone(&self.batch),
+                let row = RowNumber {
+                    batch: self.batch,
                     row: self.next as u32,
                 };
                 state.entering(matches.then_some(key), row, self.times.value(self.next))
@@ -276,6 +286,10 @@ impl EnteringBatch {
             keys.release(key);
             self.row = None;
             self.next += 1;
+        }
+        match self.is_left {
+            true => joined.left.release(self.batch),
+            false => joined.right.release(self.batch),
         }
         true
     }

@@ -1,14 +1,11 @@
 //! The rows that wait for a match, and the rules by which they come and go.
 
-use std::collections::{HashMap, VecDeque};
-use std::hash::Hash;
-
 use crate::element::EventTime;
-use crate::operators::aggregate::FastHash;
+use crate::operators::state::KeyForm;
 
-use super::due::DueKeys;
 use super::kind::{Alone, JoinKind};
 use super::time::{JoinTime, JoinTimes};
+use super::waiting::{Kept, KeptRows, Waiting};
 
 /// Rows whose time is past that one call lets go of, so that freeing many does not hold the
 /// core.
@@ -21,10 +18,16 @@ pub(super) trait JoinOutput<L, R> {
 
     /// Whether to stop until there is room.
     fn is_full(&self) -> bool;
+
+    /// A row is kept from now on.
+    fn keep(&mut self, _left: Option<&L>, _right: Option<&R>) {}
+
+    /// A row that was kept is not any more.
+    fn let_go(&mut self, _left: Option<L>, _right: Option<R>) {}
 }
 
 /// The rows of both sides that wait for a match.
-pub(super) struct JoinState<K, L, R> {
+pub(super) struct JoinState<K: KeyForm, L, R> {
     kind: JoinKind,
     time: JoinTime,
     left: Waiting<K, L>,
@@ -56,30 +59,18 @@ struct Meeting {
     pairs: bool,
     own: Alone,
     other: Alone,
+    /// Rows of the own side do not come out: it only matters whether there is one.
+    own_is_asked_for_only: bool,
     /// Rows of the other side match that are this much later, at least and at most.
     from: i128,
     upto: i128,
     frontier: i128,
 }
 
-/// The rows of one side that wait, by key and time.
-struct Waiting<K, T> {
-    by_key: HashMap<K, VecDeque<Kept<T>>, FastHash>,
-    /// All rows by time; those of a key in the order in which they wait.
-    due: DueKeys<K>,
-}
-
-struct Kept<T> {
-    time: EventTime,
-    /// None when the row is done with before its time.
-    row: Option<T>,
-    matched: bool,
-}
-
 /// Sees a side's rows as the left ones.
 struct Flipped<'a, O>(&'a mut O);
 
-impl<K: Eq + Hash + Clone, L: Clone, R: Clone> JoinState<K, L, R> {
+impl<K: KeyForm, L: Clone, R: Clone> JoinState<K, L, R> {
     pub(super) fn new(kind: JoinKind, time: JoinTime) -> Self {
         Self {
             kind,
@@ -96,7 +87,12 @@ impl<K: Eq + Hash + Clone, L: Clone, R: Clone> JoinState<K, L, R> {
     }
 
     /// A row with an event time that is about to enter; without a key nothing matches it.
-    pub(super) fn entering<T>(&self, key: Option<K>, row: T, time: EventTime) -> Entering<K, T> {
+    pub(super) fn entering<T>(
+        &self,
+        key: Option<K::Key>,
+        row: T,
+        time: EventTime,
+    ) -> Entering<K::Key, T> {
         Entering {
             key,
             row,
@@ -109,15 +105,16 @@ impl<K: Eq + Hash + Clone, L: Clone, R: Clone> JoinState<K, L, R> {
     /// key is kept.
     pub(super) fn enter_left(
         &mut self,
-        entering: &mut Entering<K, L>,
+        entering: &mut Entering<K::Key, L>,
         out: &mut impl JoinOutput<L, R>,
-        kept: &mut dyn FnMut(&K),
+        kept: &mut impl FnMut(&K::Key),
     ) -> bool {
         let bounds = self.time.bounds();
         let meeting = Meeting {
             pairs: self.kind.gives_pairs(),
             own: self.kind.left_alone(),
             other: self.kind.right_alone(),
+            own_is_asked_for_only: !self.kind.gives_left(),
             from: bounds.lower_ms().into(),
             upto: bounds.upper_ms().into(),
             frontier: self.frontier,
@@ -128,15 +125,16 @@ impl<K: Eq + Hash + Clone, L: Clone, R: Clone> JoinState<K, L, R> {
     /// Goes on with a right row, as [`JoinState::enter_left`] does with a left one.
     pub(super) fn enter_right(
         &mut self,
-        entering: &mut Entering<K, R>,
+        entering: &mut Entering<K::Key, R>,
         out: &mut impl JoinOutput<L, R>,
-        kept: &mut dyn FnMut(&K),
+        kept: &mut impl FnMut(&K::Key),
     ) -> bool {
         let bounds = self.time.bounds();
         let meeting = Meeting {
             pairs: self.kind.gives_pairs(),
             own: self.kind.right_alone(),
             other: self.kind.left_alone(),
+            own_is_asked_for_only: !self.kind.gives_right(),
             from: -i128::from(bounds.upper_ms()),
             upto: -i128::from(bounds.lower_ms()),
             frontier: self.frontier,
@@ -156,7 +154,7 @@ impl<K: Eq + Hash + Clone, L: Clone, R: Clone> JoinState<K, L, R> {
     pub(super) fn expire(
         &mut self,
         out: &mut impl JoinOutput<L, R>,
-        released: &mut dyn FnMut(&K),
+        released: &mut dyn FnMut(&K::Key),
     ) -> bool {
         let bounds = self.time.bounds();
         let left_before = self.frontier - i128::from(bounds.upper_ms());
@@ -177,23 +175,18 @@ impl<K: Eq + Hash + Clone, L: Clone, R: Clone> JoinState<K, L, R> {
     /// Rows that wait, of both sides.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> (usize, usize) {
-        assert_eq!(
-            self.left.due.len() + self.right.due.len() == 0,
-            self.left.by_key.is_empty() && self.right.by_key.is_empty(),
-            "keys go with their last row"
-        );
-        (self.left.due.len(), self.right.due.len())
+        (self.left.len(), self.right.len())
     }
 }
 
 impl Meeting {
-    fn enter<K: Eq + Hash + Clone, A: Clone, B>(
+    fn enter<K: KeyForm, A: Clone, B>(
         self,
-        entering: &mut Entering<K, A>,
+        entering: &mut Entering<K::Key, A>,
         own: &mut Waiting<K, A>,
         other: &mut Waiting<K, B>,
         out: &mut impl JoinOutput<A, B>,
-        kept: &mut dyn FnMut(&K),
+        kept: &mut impl FnMut(&K::Key),
     ) -> bool {
         loop {
             let mut offer = match entering.offer.take() {
@@ -220,19 +213,16 @@ impl Meeting {
 
     /// Offers the row to the other side and keeps it where another match may come; returns
     /// whether that is done.
-    fn offer<K: Eq + Hash + Clone, A: Clone, B>(
+    fn offer<K: KeyForm, A: Clone, B>(
         &self,
-        entering: &Entering<K, A>,
+        entering: &Entering<K::Key, A>,
         offer: &mut Offer,
         own: &mut Waiting<K, A>,
         other: &mut Waiting<K, B>,
         out: &mut impl JoinOutput<A, B>,
-        kept: &mut dyn FnMut(&K),
+        kept: &mut impl FnMut(&K::Key),
     ) -> bool {
-        let candidates = entering
-            .key
-            .as_ref()
-            .and_then(|key| other.by_key.get_mut(key));
+        let candidates = entering.key.as_ref().and_then(|key| other.of_key(key));
         if let Some(candidates) = candidates
             && !self.offer_to(candidates, &entering.row, offer, out)
         {
@@ -244,8 +234,15 @@ impl Meeting {
         let may_match = i128::from(offer.time) + self.upto >= self.frontier;
         match &entering.key {
             Some(key) if may_match => {
-                own.keep(key, offer, &entering.row);
-                kept(key);
+                let row = Kept {
+                    time: offer.time,
+                    row: Some(entering.row.clone()),
+                    matched: offer.matched,
+                };
+                if own.keep(key, row, self.own_is_asked_for_only) {
+                    out.keep(Some(&entering.row), None);
+                    kept(key);
+                }
             }
             _ if self.own.unmatched && !offer.matched => {
                 out.give(offer.time, Some(&entering.row), None);
@@ -258,16 +255,15 @@ impl Meeting {
     /// Offers a row to those of the other side with its key; returns whether that is done.
     fn offer_to<A, B>(
         &self,
-        candidates: &mut VecDeque<Kept<B>>,
+        candidates: &mut KeptRows<B>,
         row: &A,
         offer: &mut Offer,
         out: &mut impl JoinOutput<A, B>,
     ) -> bool {
         let time = i128::from(offer.time);
-        let start = offer.next.unwrap_or_else(|| {
-            candidates.partition_point(|kept| i128::from(kept.time) < time + self.from)
-        });
-        for (index, kept) in candidates.iter_mut().enumerate().skip(start) {
+        let start = offer.next;
+        let start = start.unwrap_or_else(|| candidates.before(time + self.from));
+        for (index, kept) in candidates.from(start) {
             if i128::from(kept.time) > time + self.upto {
                 break;
             }
@@ -286,7 +282,7 @@ impl Meeting {
                 out.give(kept.time, None, Some(candidate));
             }
             if self.other.ends_at_match {
-                kept.row = None;
+                out.let_go(None, kept.row.take());
             }
             if self.own.matched {
                 out.give(offer.time, Some(row), None);
@@ -299,67 +295,6 @@ impl Meeting {
     }
 }
 
-impl<K: Eq + Hash + Clone, T: Clone> Waiting<K, T> {
-    fn keep(&mut self, key: &K, offer: &Offer, row: &T) {
-        let kept = Kept {
-            time: offer.time,
-            row: Some(row.clone()),
-            matched: offer.matched,
-        };
-        let rows = self.by_key.entry(key.clone()).or_default();
-        match rows.back() {
-            Some(last) if last.time > offer.time => {
-                let at = rows.partition_point(|kept| kept.time <= offer.time);
-                rows.insert(at, kept);
-            }
-            _ => rows.push_back(kept),
-        }
-        self.due.push(offer.time, key.clone());
-    }
-
-    fn expire<O>(
-        &mut self,
-        before: i128,
-        alone: Alone,
-        budget: &mut usize,
-        out: &mut impl JoinOutput<T, O>,
-        released: &mut dyn FnMut(&K),
-    ) -> bool {
-        while let Some(time) = self.due.next_time() {
-            if i128::from(time) >= before {
-                break;
-            }
-            if *budget == 0 || out.is_full() {
-                return false;
-            }
-            *budget -= 1;
-            // Invariant: its time was looked at just above, and what is due waits.
-            let (_, key) = self.due.pop().expect("looked at");
-            let rows = self.by_key.get_mut(&key).expect("a key with a row");
-            // The rows of a key are due in the order in which they wait.
-            let kept = rows.pop_front().expect("a row that is due");
-            debug_assert_eq!(kept.time, time);
-            if rows.is_empty() {
-                self.by_key.remove(&key);
-            }
-            if let Some(row) = kept.row.filter(|_| alone.unmatched && !kept.matched) {
-                out.give(time, Some(&row), None);
-            }
-            released(&key);
-        }
-        true
-    }
-}
-
-impl<K, T> Default for Waiting<K, T> {
-    fn default() -> Self {
-        Self {
-            by_key: HashMap::default(),
-            due: DueKeys::default(),
-        }
-    }
-}
-
 impl<L, R, O: JoinOutput<L, R>> JoinOutput<R, L> for Flipped<'_, O> {
     fn give(&mut self, time: EventTime, left: Option<&R>, right: Option<&L>) {
         self.0.give(time, right, left);
@@ -367,5 +302,12 @@ impl<L, R, O: JoinOutput<L, R>> JoinOutput<R, L> for Flipped<'_, O> {
 
     fn is_full(&self) -> bool {
         self.0.is_full()
+    }
+    fn keep(&mut self, left: Option<&R>, right: Option<&L>) {
+        self.0.keep(right, left);
+    }
+
+    fn let_go(&mut self, left: Option<R>, right: Option<L>) {
+        self.0.let_go(right, left);
     }
 }

@@ -77,6 +77,9 @@ impl JoinTime {
     pub(super) fn times_of(self, time: EventTime) -> JoinTimes {
         match self {
             Self::Interval(_) => JoinTimes::Own(Some(time)),
+            Self::SameWindow(assigner) if assigner.is_tumbling() => {
+                JoinTimes::Own(Some(assigner.pane_of(time).last))
+            }
             Self::SameWindow(assigner) => JoinTimes::Windows {
                 assigner,
                 next: assigner.first_number(time),

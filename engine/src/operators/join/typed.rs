@@ -7,6 +7,7 @@ use crate::element::{EventTime, Watermark};
 use crate::error::OperatorError;
 use crate::limits::BATCH_ROWS;
 use crate::operator::{Emitter, Operator, Progress, SideTag};
+use crate::operators::state::Values;
 
 use super::kind::JoinKind;
 use super::state::{Entering, JoinOutput, JoinState};
@@ -25,13 +26,13 @@ pub struct LateTags<L, R> {
 /// A function makes a value of each result: of both rows of a pair, or of one alone. The event
 /// time of a pair is the later of both, that of a row alone its own, and in a join by window
 /// the last of the window.
-pub struct KeyedJoin<K, L, R, O, KL, KR, F> {
+pub struct KeyedJoin<K: Eq + Hash + Clone, L, R, O, KL, KR, F> {
     kind: JoinKind,
     time: JoinTime,
     left_key: KL,
     right_key: KR,
     late: LateTags<L, R>,
-    state: JoinState<K, L, R>,
+    state: JoinState<Values<K>, L, R>,
     joined: Joined<O, F>,
     entering: Option<Either<EnteringRows<K, L>, EnteringRows<K, R>>>,
     advancing: Option<Watermark>,
@@ -173,7 +174,7 @@ impl<K: Eq + Hash + Clone, T> EnteringRows<K, T> {
     /// Begins with the next row unless one has begun; returns whether there is one.
     fn begin<L: Clone, R: Clone>(
         &mut self,
-        state: &JoinState<K, L, R>,
+        state: &JoinState<Values<K>, L, R>,
         key: &mut impl FnMut(&T) -> K,
     ) -> bool {
         if self.row.is_none() {

@@ -41,8 +41,8 @@ pub(crate) trait KeyMap<K, V>: Default {
     /// The state of `key`; where there is none, that of `make`, if that makes one.
     fn get_or_make(&mut self, key: &K, make: impl FnOnce() -> Option<V>) -> Option<&mut V>;
 
-    /// Drops the state of `key`.
-    fn remove(&mut self, key: &K);
+    /// Takes the state of `key`.
+    fn remove(&mut self, key: &K) -> Option<V>;
 
     /// The sum over all state.
     #[cfg(test)]
@@ -65,8 +65,8 @@ impl<K: Eq + Hash + Clone, V> KeyMap<K, V> for HashMap<K, V, FastHash> {
         }
     }
 
-    fn remove(&mut self, key: &K) {
-        self.remove(key);
+    fn remove(&mut self, key: &K) -> Option<V> {
+        self.remove(key)
     }
 
     #[cfg(test)]
@@ -108,10 +108,9 @@ impl<V> KeyMap<u32, V> for NumberMap<V> {
         place.as_mut()
     }
 
-    fn remove(&mut self, key: &u32) {
-        if let Some(place) = self.0.get_mut(*key as usize) {
-            *place = None;
-        }
+    #[inline]
+    fn remove(&mut self, key: &u32) -> Option<V> {
+        self.0.get_mut(*key as usize)?.take()
     }
 
     #[cfg(test)]

@@ -1,0 +1,168 @@
+//! The rows of one side that wait for a match.
+
+use std::collections::VecDeque;
+
+use crate::element::EventTime;
+use crate::operators::state::{KeyForm, KeyMap};
+
+use super::due::DueKeys;
+use super::kind::Alone;
+use super::state::JoinOutput;
+
+/// The rows of one side that wait, by key and time.
+pub(super) struct Waiting<K: KeyForm, T> {
+    by_key: K::Map<KeptRows<T>>,
+    /// All rows by time; those of a key in the order in which they wait.
+    due: DueKeys<K::Key>,
+}
+
+/// A row that waits.
+pub(super) struct Kept<T> {
+    pub(super) time: EventTime,
+    /// None when the row is done with before its time.
+    pub(super) row: Option<T>,
+    pub(super) matched: bool,
+}
+
+/// The rows of a key by time, one at least. Most keys have one, which takes no list.
+pub(super) struct KeptRows<T> {
+    first: Kept<T>,
+    rest: VecDeque<Kept<T>>,
+}
+
+impl<K: KeyForm, T> Waiting<K, T> {
+    /// The rows of a key.
+    pub(super) fn of_key(&mut self, key: &K::Key) -> Option<&mut KeptRows<T>> {
+        self.by_key.get_mut(key)
+    }
+
+    /// Keeps a row; where `once` says so only if none of its key and time is kept. Returns
+    /// whether it is kept.
+    #[inline]
+    pub(super) fn keep(&mut self, key: &K::Key, kept: Kept<T>, once: bool) -> bool {
+        let time = kept.time;
+        let mut kept = Some(kept);
+        let make = || {
+            let rest = VecDeque::new();
+            kept.take().map(|first| KeptRows { first, rest })
+        };
+        let rows = self.by_key.get_or_make(key, make);
+        if let Some((rows, kept)) = rows.zip(kept)
+            && !rows.insert(kept, once)
+        {
+            return false;
+        }
+        self.due.push(time, key.clone());
+        true
+    }
+
+    /// Lets go of rows whose time is before `before`, and gives those that are asked for. Calls
+    /// `released` for each time that their key was kept. Returns whether that is all.
+    pub(super) fn expire<O>(
+        &mut self,
+        before: i128,
+        alone: Alone,
+        budget: &mut usize,
+        out: &mut impl JoinOutput<T, O>,
+        released: &mut dyn FnMut(&K::Key),
+    ) -> bool {
+        while let Some(time) = self.due.next_time() {
+            if i128::from(time) >= before {
+                break;
+            }
+            if *budget == 0 || out.is_full() {
+                return false;
+            }
+            *budget -= 1;
+            // Invariant: its time was looked at just above, and what is due waits. The rows of a
+            // key are due in the order in which they wait.
+            let (_, key) = self.due.pop().expect("looked at");
+            let rows = self.by_key.get_mut(&key).expect("a key with a row");
+            let kept = match rows.rest.pop_front() {
+                Some(second) => std::mem::replace(&mut rows.first, second),
+                None => self.by_key.remove(&key).expect("a key with a row").first,
+            };
+            debug_assert_eq!(kept.time, time);
+            if let Some(row) = kept.row {
+                if alone.unmatched && !kept.matched {
+                    out.give(time, Some(&row), None);
+                }
+                out.let_go(Some(row), None);
+            }
+            released(&key);
+        }
+        true
+    }
+
+    /// Rows that wait.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        let rows = self.by_key.sum(|rows| rows.rest.len() + 1);
+        assert_eq!(self.due.len(), rows, "keys go with their last row");
+        rows
+    }
+}
+
+impl<T> KeptRows<T> {
+    /// How many rows are before `time`.
+    #[inline]
+    pub(super) fn before(&self, time: i128) -> usize {
+        match i128::from(self.first.time) < time {
+            false => 0,
+            true if self.rest.is_empty() => 1,
+            true => {
+                1 + self
+                    .rest
+                    .partition_point(|kept| i128::from(kept.time) < time)
+            }
+        }
+    }
+
+    /// The rows from the one at `start` on, with their places.
+    #[inline]
+    pub(super) fn from(&mut self, start: usize) -> impl Iterator<Item = (usize, &mut Kept<T>)> {
+        let first = (start == 0).then_some((0, &mut self.first));
+        let rest = start.saturating_sub(1).min(self.rest.len());
+        let others = self.rest.range_mut(rest..).enumerate();
+        first
+            .into_iter()
+            .chain(others.map(move |(at, kept)| (rest + 1 + at, kept)))
+    }
+
+    /// Puts a row behind those of its time and before; where `once` says so only if there is
+    /// none of its time. Returns whether it is in.
+    fn insert(&mut self, kept: Kept<T>, once: bool) -> bool {
+        let last = self.rest.back().unwrap_or(&self.first);
+        if last.time <= kept.time {
+            if once && last.time == kept.time {
+                return false;
+            }
+            self.rest.push_back(kept);
+            return true;
+        }
+        if kept.time < self.first.time {
+            let first = std::mem::replace(&mut self.first, kept);
+            self.rest.push_front(first);
+            return true;
+        }
+        let at = self.rest.partition_point(|other| other.time <= kept.time);
+        let before = match at {
+            0 => &self.first,
+            at => &self.rest[at - 1],
+        };
+        if once && before.time == kept.time {
+            return false;
+        }
+        self.rest.insert(at, kept);
+        true
+    }
+}
+
+impl<K: KeyForm, T> Default for Waiting<K, T> {
+    fn default() -> Self {
+        Self {
+            by_key: K::Map::default(),
+            due: DueKeys::default(),
+        }
+    }
+}
