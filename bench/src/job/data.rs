@@ -26,7 +26,7 @@ const BATCH_ROWS: usize = 8192;
 const SMOKE_BATCH_ROWS: usize = 512;
 
 /// Batches of auctions of a full run, and of one that is only checked.
-const AUCTION_BATCHES: usize = 15;
+const AUCTION_BATCHES: usize = 40;
 const SMOKE_AUCTION_BATCHES: usize = 4;
 
 /// Of 50 events 1 is a person, 3 are auctions and 46 are bids.

@@ -2,10 +2,11 @@
 //!
 //! Both take the same batches, prebuilt in memory, and end in the checksum over all rows and
 //! columns of the result. With one worker a job is one chain on one core, as the loop is; with
-//! two the source has a worker of its own, and every batch crosses an edge.
+//! two a source has a worker of its own, and every batch of it crosses an edge.
 
 mod by_key;
 mod data;
+mod exchange;
 mod flights;
 mod nexmark;
 mod nexmark_joins;
@@ -146,6 +147,7 @@ pub(crate) fn measure(harness: &mut Harness, data: &Path) -> Result<(), BenchErr
             compare(harness, query, &events(smoke))?;
         }
     }
+    exchange::measure(harness)?;
     if is_wanted(harness, &FLIGHTS) {
         harness.progress.say("reading flights".to_owned());
         compare(harness, &FLIGHTS, &flights::input(data, smoke)?)?;

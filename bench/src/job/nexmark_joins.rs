@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray, StringBuilder};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
-use ringway::connect::{NexmarkKind, nexmark_schema};
+use ringway::connect::NexmarkKind;
 use ringway::job::BatchStream;
 use ringway::operators::join::{IntervalBounds, JoinKind, JoinSpec, JoinTime};
 use ringway::operators::window::WindowAssigner;
@@ -19,7 +19,7 @@ use crate::error::BenchError;
 use super::by_key::ByKey;
 use super::data::{Input, times};
 use super::nexmark::{batch_of, filter};
-use super::nexmark_windows::columns;
+use super::nexmark_windows::{chosen, columns};
 use super::runner::{Outcome, Streams};
 
 /// Columns of auctions.
@@ -358,11 +358,6 @@ fn inner(time: JoinTime, left_key: usize, right_key: usize) -> JoinSpec {
         left_late: None,
         right_late: None,
     }
-}
-
-/// The schema of these columns of events of `kind`.
-fn chosen(kind: NexmarkKind, positions: &[usize]) -> Result<SchemaRef, BenchError> {
-    Ok(Arc::new(nexmark_schema(kind).project(positions)?))
 }
 
 /// The batches of both sides that cover the same time.

@@ -10,14 +10,15 @@ use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use ringway::connect::{NexmarkKind, nexmark_schema};
+use ringway::element::Watermark;
 use ringway::error::OperatorError;
 use ringway::job::BatchStream;
+use ringway::operator::{Emitter, Operator, Progress};
 use ringway::operators::AggregateSpec;
-use ringway::operators::columnar::{AssignWatermarks, Project, TopN, TopNSpec};
+use ringway::operators::columnar::{Project, TopN, TopNSpec};
 use ringway::operators::window::{
     SessionAggregate, SessionSpec, WindowAggregate, WindowAssigner, WindowSpec,
 };
-use ringway::watermark::WatermarkStrategy;
 
 use crate::error::BenchError;
 
@@ -26,6 +27,7 @@ use super::data::{Input, times};
 use super::nexmark::batch_of;
 use super::runner::{Outcome, Streams};
 
+/// Columns of bids.
 const AUCTION: usize = 1;
 const BIDDER: usize = 2;
 const PRICE: usize = 3;
@@ -42,13 +44,13 @@ const Q12_BATCH_MS: i64 = 1_000;
 
 /// q5: the auctions with the most bids of each window.
 pub(crate) fn q5(streams: Streams) -> Result<BatchStream, BenchError> {
-    let bids = nexmark_schema(NexmarkKind::Bid);
+    let bids = chosen(NexmarkKind::Bid, &[0, AUCTION])?;
     let windows = WindowAssigner::sliding(Q5_PANES * Q5_SLIDE_MS, Q5_SLIDE_MS, 0)?;
-    let count = count_by(AUCTION, windows);
+    let count = count_by_key(windows);
     let counted = count.output_schema(&bids)?;
     // All results of a window have its last event time, and no other window ends so near.
     let first = first_by(4, WindowAssigner::tumbling(Q5_SLIDE_MS, 0)?);
-    let counts = streams.only().process("count", move |_| {
+    let counts = columns(streams.only(), &[0, AUCTION]).process("count", move |_| {
         Ok(WindowAggregate::new(bids.clone(), count.clone())?)
     });
     let most = counts.process("most", move |_| {
@@ -165,10 +167,11 @@ fn q7_close(highest: &mut Vec<(&RecordBatch, u32)>, outcome: &mut Outcome) {
 
 /// q11: how many bids each bidder made in each session.
 pub(crate) fn q11(streams: Streams) -> Result<BatchStream, BenchError> {
-    let sessions = streams.only().process("sessions", |_| {
+    let bids = chosen(NexmarkKind::Bid, &[0, BIDDER])?;
+    let sessions = columns(streams.only(), &[0, BIDDER]).process("sessions", move |_| {
         let spec = SessionSpec {
             gap_ms: TEN_SECONDS_MS,
-            key_columns: vec![BIDDER],
+            key_columns: vec![1],
             aggregates: vec![AggregateSpec::count("bid_count")],
             allowed_lateness_ms: 0,
             late: None,
@@ -232,23 +235,37 @@ fn q11_row(bidder: i64, session: &Session) -> [i64; 4] {
 /// q12: how many bids each bidder made in each window of processing time, of a clock that goes
 /// on by a second with each batch, so that both sides see the same.
 pub(crate) fn q12(streams: Streams) -> Result<BatchStream, BenchError> {
-    let count = count_by(BIDDER, WindowAssigner::tumbling(TEN_SECONDS_MS, 0)?);
-    let arrived = streams.only().process("arrival", move |_| {
-        let mut batches = 0;
-        Ok(Project::new(Box::new(move |batch| {
-            let arrival = q12_arrival(batches);
-            batches += 1;
-            with_times(batch, arrival)
-        })))
-    });
-    let arrived = arrived.process("watermarks", |_| {
-        Ok(AssignWatermarks::new(WatermarkStrategy::monotonic()))
-    });
+    let count = count_by_key(WindowAssigner::tumbling(TEN_SECONDS_MS, 0)?);
+    let bids = chosen(NexmarkKind::Bid, &[0, BIDDER])?;
+    let arrived =
+        columns(streams.only(), &[0, BIDDER]).process("arrival", |_| Ok(Arrival::default()));
     let counted = arrived.process("count", move |_| {
-        let bids = nexmark_schema(NexmarkKind::Bid);
-        Ok(WindowAggregate::new(bids, count.clone())?)
+        Ok(WindowAggregate::new(bids.clone(), count.clone())?)
     });
     Ok(columns(counted, &[3, 4, 1, 2]))
+}
+
+/// Gives rows the time at which they arrive as event time, by the fixed clock, and watermarks.
+#[derive(Default)]
+struct Arrival {
+    batches: i64,
+}
+
+impl Operator<RecordBatch, RecordBatch> for Arrival {
+    fn process(
+        &mut self,
+        batch: RecordBatch,
+        out: &mut Emitter<'_, RecordBatch>,
+    ) -> Result<Progress, OperatorError> {
+        let arrival = q12_arrival(self.batches);
+        self.batches += 1;
+        let mut columns = batch.columns().to_vec();
+        columns[0] = Arc::new(Int64Array::from_value(arrival, batch.num_rows()));
+        out.emit(RecordBatch::try_new(batch.schema(), columns)?);
+        // The next batch is later.
+        out.watermark(Watermark::active(arrival));
+        Ok(Progress::Done)
+    }
 }
 
 pub(crate) fn q12_by_hand(input: &Input) -> Outcome {
@@ -276,18 +293,11 @@ const fn q12_arrival(batch: i64) -> i64 {
     batch * Q12_BATCH_MS
 }
 
-/// The same rows, all at one time.
-fn with_times(batch: &RecordBatch, time: i64) -> Result<RecordBatch, OperatorError> {
-    let mut columns = batch.columns().to_vec();
-    columns[0] = Arc::new(Int64Array::from_value(time, batch.num_rows()));
-    Ok(RecordBatch::try_new(batch.schema(), columns)?)
-}
-
-/// Counts rows by a column and window.
-fn count_by(key: usize, assigner: WindowAssigner) -> WindowSpec {
+/// Counts rows by the column behind the event time and window.
+fn count_by_key(assigner: WindowAssigner) -> WindowSpec {
     WindowSpec {
         assigner,
-        key_columns: vec![key],
+        key_columns: vec![1],
         aggregates: vec![AggregateSpec::count("num")],
         allowed_lateness_ms: 0,
         late: None,
@@ -312,6 +322,11 @@ pub(super) fn columns(stream: BatchStream, positions: &'static [usize]) -> Batch
             Ok(batch.project(positions)?)
         })))
     })
+}
+
+/// The schema of these columns of events of `kind`.
+pub(super) fn chosen(kind: NexmarkKind, positions: &[usize]) -> Result<SchemaRef, BenchError> {
+    Ok(Arc::new(nexmark_schema(kind).project(positions)?))
 }
 
 fn int64_schema<const N: usize>(names: [&str; N]) -> SchemaRef {

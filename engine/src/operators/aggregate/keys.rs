@@ -179,6 +179,24 @@ impl KeyInterner {
         self.free.push(id);
     }
 
+    /// Forgets all keys, whatever uses them.
+    pub(crate) fn clear(&mut self) {
+        self.uses.clear();
+        self.free.clear();
+        match &mut self.store {
+            KeyStore::One => {}
+            KeyStore::Int64 { ids, null, values } => {
+                *ids = NumberTable::default();
+                *null = None;
+                values.clear();
+            }
+            KeyStore::Bytes { ids, values, .. } => {
+                ids.clear();
+                values.clear();
+            }
+        }
+    }
+
     /// The key columns of `ids`, in that order.
     pub(crate) fn columns(&self, ids: &[u32]) -> Result<Vec<ArrayRef>, OperatorError> {
         match &self.store {

@@ -4,6 +4,7 @@ mod accumulators;
 mod encoding;
 mod extreme;
 mod hash;
+mod hashed_numbers;
 mod keys;
 mod number_table;
 mod spec;

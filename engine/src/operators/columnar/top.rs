@@ -363,16 +363,14 @@ impl Operator<RecordBatch, RecordBatch> for TopN {
         out: &mut Emitter<'_, RecordBatch>,
     ) -> Result<Progress, OperatorError> {
         require_same_types(&self.input, batch.schema_ref())?;
-        let times = event_times(&batch)?;
-        let runs = self.bar.as_ref().and_then(|bar| bar.runs(times));
-        let batch = match (&mut self.bar, runs) {
-            // The rows of a run are late together.
-            (Some(bar), Some(runs))
-                if !runs.iter().any(|run| self.state.is_late(Some(run.last))) =>
-            {
-                bar.candidates(batch, &runs)?
-            }
-            _ => self.set_late_aside(batch, out)?,
+        let is_late = |time| self.state.is_late(Some(time));
+        let candidates = match &mut self.bar {
+            Some(bar) => bar.candidates(&batch, is_late)?,
+            None => None,
+        };
+        let batch = match candidates {
+            Some(candidates) => candidates,
+            None => self.set_late_aside(batch, out)?,
         };
         self.add(batch)?;
         self.go_on(out)

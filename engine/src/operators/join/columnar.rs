@@ -218,6 +218,11 @@ impl Join {
         if self.advancing.is_none_or(|watermark| watermark.idle) {
             return true;
         }
+        if self.state.end() {
+            keys.clear();
+            self.joined.let_all_go();
+            return true;
+        }
         self.state
             .expire(&mut self.joined, &mut |key| keys.release(*key))
     }

@@ -48,6 +48,12 @@ impl JoinedRows {
         self.times.is_empty()
     }
 
+    /// No row is kept any more.
+    pub(super) fn let_all_go(&mut self) {
+        self.left.release_all();
+        self.right.release_all();
+    }
+
     /// The batch of the results; none is left.
     pub(super) fn build(&mut self) -> Result<RecordBatch, OperatorError> {
         let times = std::mem::take(&mut self.times);

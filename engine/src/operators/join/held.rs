@@ -82,6 +82,17 @@ impl HeldRows {
         }
     }
 
+    /// Nothing holds a batch any more.
+    pub(super) fn release_all(&mut self) {
+        for (number, held) in self.batches.iter_mut().enumerate() {
+            let was_held = std::mem::take(&mut held.uses) > 0;
+            if was_held && held.picked_at == NOT_PICKED {
+                held.batch = None;
+                self.unused.push(number as u32);
+            }
+        }
+    }
+
     /// Picks a row; without one, a row of nulls.
     #[inline]
     pub(super) fn pick(&mut self, row: Option<RowNumber>) {

@@ -5,7 +5,6 @@
 
 mod columnar;
 mod columns;
-mod due;
 mod held;
 mod kind;
 mod schema;

@@ -148,6 +148,18 @@ impl<K: KeyForm, L: Clone, R: Clone> JoinState<K, L, R> {
         self.frontier = self.frontier.max(self.time.frontier(watermark));
     }
 
+    /// Lets go of all rows at once, if nothing can match any and none is given alone; returns
+    /// whether it did. Nothing says that their keys are released.
+    pub(super) fn end(&mut self) -> bool {
+        let (left, right) = (self.kind.left_alone(), self.kind.right_alone());
+        let is_over = self.frontier == JoinTime::AFTER_ALL && !left.unmatched && !right.unmatched;
+        if is_over {
+            self.left = Waiting::default();
+            self.right = Waiting::default();
+        }
+        is_over
+    }
+
     /// Lets go of rows that nothing can match any more, left ones first, and gives those that
     /// the kind asks for. Calls `released` for each time that their key was kept. Returns
     /// whether that is all.

@@ -6,9 +6,6 @@ use crate::operators::window::{Window, WindowAssigner};
 
 use super::kind::JoinKind;
 
-/// Later than every event time, whatever bounds are added.
-const AFTER_ALL: i128 = i128::MAX / 2;
-
 /// A right row matches a left one whose event time plus `lower_ms` is at most its own, and
 /// plus `upper_ms` at least: `left + lower <= right <= left + upper`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +58,9 @@ impl IntervalBounds {
 }
 
 impl JoinTime {
+    /// A frontier later than every event time, whatever bounds are added.
+    pub(super) const AFTER_ALL: i128 = i128::MAX / 2;
+
     /// The bounds between the times at which rows join.
     pub(super) const fn bounds(self) -> IntervalBounds {
         match self {
@@ -92,7 +92,7 @@ impl JoinTime {
     /// watermark reaches their last event time, as they are everywhere.
     pub(super) fn frontier(self, watermark: EventTime) -> i128 {
         match self {
-            _ if watermark == EVENT_TIME_MAX => AFTER_ALL,
+            _ if watermark == EVENT_TIME_MAX => Self::AFTER_ALL,
             Self::Interval(_) => watermark.into(),
             Self::SameWindow(_) => i128::from(watermark) + 1,
         }

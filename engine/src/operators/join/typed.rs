@@ -160,7 +160,7 @@ where
         if self.advancing.is_none_or(|watermark| watermark.idle) {
             return true;
         }
-        state.expire(joined, &mut |_| {})
+        state.end() || state.expire(joined, &mut |_| {})
     }
 
     /// Rows that wait.

@@ -3,9 +3,8 @@
 use std::collections::VecDeque;
 
 use crate::element::EventTime;
-use crate::operators::state::{KeyForm, KeyMap};
+use crate::operators::state::{DueKeys, KeyForm, KeyMap};
 
-use super::due::DueKeys;
 use super::kind::Alone;
 use super::state::JoinOutput;
 
@@ -14,6 +13,7 @@ pub(super) struct Waiting<K: KeyForm, T> {
     by_key: K::Map<KeptRows<T>>,
     /// All rows by time; those of a key in the order in which they wait.
     due: DueKeys<K::Key>,
+    next_number: u64,
 }
 
 /// A row that waits.
@@ -27,7 +27,8 @@ pub(super) struct Kept<T> {
 /// The rows of a key by time, one at least. Most keys have one, which takes no list.
 pub(super) struct KeptRows<T> {
     first: Kept<T>,
-    rest: VecDeque<Kept<T>>,
+    /// None until there are more, so that a key with one row is small.
+    rest: Option<Box<VecDeque<Kept<T>>>>,
 }
 
 impl<K: KeyForm, T> Waiting<K, T> {
@@ -43,8 +44,8 @@ impl<K: KeyForm, T> Waiting<K, T> {
         let time = kept.time;
         let mut kept = Some(kept);
         let make = || {
-            let rest = VecDeque::new();
-            kept.take().map(|first| KeptRows { first, rest })
+            let first = kept.take()?;
+            Some(KeptRows { first, rest: None })
         };
         let rows = self.by_key.get_or_make(key, make);
         if let Some((rows, kept)) = rows.zip(kept)
@@ -52,7 +53,8 @@ impl<K: KeyForm, T> Waiting<K, T> {
         {
             return false;
         }
-        self.due.push(time, key.clone());
+        self.due.push(time, self.next_number, key.clone());
+        self.next_number += 1;
         true
     }
 
@@ -76,9 +78,10 @@ impl<K: KeyForm, T> Waiting<K, T> {
             *budget -= 1;
             // Invariant: its time was looked at just above, and what is due waits. The rows of a
             // key are due in the order in which they wait.
-            let (_, key) = self.due.pop().expect("looked at");
+            let (_, _, key) = self.due.pop().expect("looked at");
             let rows = self.by_key.get_mut(&key).expect("a key with a row");
-            let kept = match rows.rest.pop_front() {
+            let second = rows.rest.as_mut().and_then(|rest| rest.pop_front());
+            let kept = match second {
                 Some(second) => std::mem::replace(&mut rows.first, second),
                 None => self.by_key.remove(&key).expect("a key with a row").first,
             };
@@ -97,7 +100,7 @@ impl<K: KeyForm, T> Waiting<K, T> {
     /// Rows that wait.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        let rows = self.by_key.sum(|rows| rows.rest.len() + 1);
+        let rows = self.by_key.sum(|rows| rows.rest().len() + 1);
         assert_eq!(self.due.len(), rows, "keys go with their last row");
         rows
     }
@@ -109,10 +112,9 @@ impl<T> KeptRows<T> {
     pub(super) fn before(&self, time: i128) -> usize {
         match i128::from(self.first.time) < time {
             false => 0,
-            true if self.rest.is_empty() => 1,
             true => {
                 1 + self
-                    .rest
+                    .rest()
                     .partition_point(|kept| i128::from(kept.time) < time)
             }
         }
@@ -122,39 +124,49 @@ impl<T> KeptRows<T> {
     #[inline]
     pub(super) fn from(&mut self, start: usize) -> impl Iterator<Item = (usize, &mut Kept<T>)> {
         let first = (start == 0).then_some((0, &mut self.first));
-        let rest = start.saturating_sub(1).min(self.rest.len());
-        let others = self.rest.range_mut(rest..).enumerate();
-        first
-            .into_iter()
-            .chain(others.map(move |(at, kept)| (rest + 1 + at, kept)))
+        let rest = self.rest.as_mut().map(|rest| {
+            let from = start.saturating_sub(1).min(rest.len());
+            let others = rest.range_mut(from..).enumerate();
+            others.map(move |(at, kept)| (from + 1 + at, kept))
+        });
+        first.into_iter().chain(rest.into_iter().flatten())
     }
 
     /// Puts a row behind those of its time and before; where `once` says so only if there is
     /// none of its time. Returns whether it is in.
     fn insert(&mut self, kept: Kept<T>, once: bool) -> bool {
-        let last = self.rest.back().unwrap_or(&self.first);
-        if last.time <= kept.time {
-            if once && last.time == kept.time {
+        let at = match self.last().time <= kept.time {
+            true => self.rest().len() + 1,
+            false if kept.time < self.first.time => 0,
+            false => 1 + self.rest().partition_point(|other| other.time <= kept.time),
+        };
+        if once && at > 0 {
+            let before = match at {
+                1 => &self.first,
+                at => &self.rest()[at - 2],
+            };
+            if before.time == kept.time {
                 return false;
             }
-            self.rest.push_back(kept);
-            return true;
         }
-        if kept.time < self.first.time {
-            let first = std::mem::replace(&mut self.first, kept);
-            self.rest.push_front(first);
-            return true;
+        let rest = self.rest.get_or_insert_default();
+        match at {
+            0 => rest.push_front(std::mem::replace(&mut self.first, kept)),
+            at => rest.insert(at - 1, kept),
         }
-        let at = self.rest.partition_point(|other| other.time <= kept.time);
-        let before = match at {
-            0 => &self.first,
-            at => &self.rest[at - 1],
-        };
-        if once && before.time == kept.time {
-            return false;
-        }
-        self.rest.insert(at, kept);
         true
+    }
+
+    fn last(&self) -> &Kept<T> {
+        self.rest().back().unwrap_or(&self.first)
+    }
+
+    #[inline]
+    fn rest(&self) -> &VecDeque<Kept<T>> {
+        match &self.rest {
+            Some(rest) => rest,
+            None => const { &VecDeque::new() },
+        }
     }
 }
 
@@ -163,6 +175,7 @@ impl<K: KeyForm, T> Default for Waiting<K, T> {
         Self {
             by_key: K::Map::default(),
             due: DueKeys::default(),
+            next_number: 0,
         }
     }
 }

@@ -236,12 +236,21 @@ impl Operator<RecordBatch, RecordBatch> for WindowAggregate {
         out: &mut Emitter<'_, RecordBatch>,
     ) -> Result<Progress, OperatorError> {
         require_same_types(&self.input, batch.schema_ref())?;
-        let batch = self.set_late_aside(batch, out)?;
+        let times = event_times(&batch)?;
+        let whole = match times.null_count() {
+            0 => self.panes.pane_of_all(times.values()),
+            _ => None,
+        };
+        // The rows of a pane are in the same windows, and late together.
+        let batch = match whole {
+            Some(pane) if !self.frontier.is_late(Some(pane.last)) => batch,
+            _ => self.set_late_aside(batch, out)?,
+        };
         if batch.num_rows() == 0 {
             return Ok(Progress::Done);
         }
         let times = event_times(&batch)?;
-        self.panes.add(&batch, times.values())?;
+        self.panes.add(&batch, times.values(), whole)?;
         self.queue_updates(times);
         self.go_on(out)
     }

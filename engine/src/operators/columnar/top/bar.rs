@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use arrow::array::{Array, AsArray, Int64Array, RecordBatch};
+use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Int64Type, SchemaRef};
 
 use super::TopNSpec;
-use crate::column::take_rows;
+use crate::column::{event_times, take_rows};
 use crate::element::EventTime;
 use crate::error::OperatorError;
 use crate::operators::window::WindowAssigner;
@@ -25,11 +25,10 @@ pub(super) struct Bar {
     best: BTreeMap<EventTime, Best>,
 }
 
-/// Rows of one window that come one after another.
-pub(super) struct Run {
-    /// The last time of the window; the end of time without windows.
-    pub(super) last: EventTime,
-    rows: usize,
+/// The rows that were picked, and the one to look at next.
+struct Picked {
+    rows: Vec<u32>,
+    next: usize,
 }
 
 /// The best values so far, as many as there are places. Greater ones are better.
@@ -70,98 +69,85 @@ impl Bar {
         }
     }
 
-    /// The rows that may be among the foremost ones, in order; all of them where that can't be
-    /// told. `runs` are those of the event times.
+    /// The rows that may be among the foremost ones, in order; none where that can't be told,
+    /// and where `is_late` says so of one of the times.
     pub(super) fn candidates(
         &mut self,
-        batch: RecordBatch,
-        runs: &[Run],
-    ) -> Result<RecordBatch, OperatorError> {
+        batch: &RecordBatch,
+        is_late: impl Fn(EventTime) -> bool,
+    ) -> Result<Option<RecordBatch>, OperatorError> {
         let values = batch.column(self.column).as_primitive::<Int64Type>();
-        if values.null_count() > 0 {
-            return Ok(batch);
+        let times = event_times(batch)?;
+        if values.null_count() > 0 || (self.windows.is_some() && times.null_count() > 0) {
+            return Ok(None);
         }
-        let mut picked = Vec::new();
-        let mut row = 0;
-        for run in runs {
-            let values = &values.values()[row..row + run.rows];
-            let best = self.best.entry(run.last).or_default();
-            let places = (self.rows_max, self.ties);
-            match self.is_descending {
-                true => best.pick::<true>(values, row, places, &mut picked),
-                false => best.pick::<false>(values, row, places, &mut picked),
-            }
-            row += run.rows;
-        }
-        if picked.len() == batch.num_rows() {
-            return Ok(batch);
-        }
-        Ok(take_rows(&batch, &picked)?)
-    }
-
-    /// Rows of one window that come one after another; none where a row has no time that is
-    /// needed.
-    pub(super) fn runs(&self, times: &Int64Array) -> Option<Vec<Run>> {
-        let Some(windows) = self.windows else {
-            return Some(vec![Run {
-                last: EventTime::MAX,
-                rows: times.len(),
-            }]);
+        let (values, times) = (values.values(), times.values());
+        let mut picked = Picked {
+            rows: Vec::new(),
+            next: 0,
         };
-        if times.null_count() > 0 {
-            return None;
+        while let Some(time) = times.get(picked.next) {
+            let pane = self.windows.map(|windows| windows.pane_of(*time));
+            let last = pane.map_or(EventTime::MAX, |pane| pane.last);
+            if is_late(last) {
+                return Ok(None);
+            }
+            let best = self.best.entry(last).or_default();
+            let places = (self.rows_max, self.ties);
+            let is_other = |time| pane.is_some_and(|pane| !pane.contains(time));
+            let better = |value: i64| value;
+            let lesser = |value: i64| !value;
+            match self.is_descending {
+                true => best.pick(times, values, places, is_other, better, &mut picked),
+                false => best.pick(times, values, places, is_other, lesser, &mut picked),
+            }
         }
-        let mut times = &times.values()[..];
-        let mut runs = Vec::new();
-        while let Some(first) = times.first() {
-            let pane = windows.pane_of(*first);
-            let rows = pane.count_first(times);
-            runs.push(Run {
-                last: pane.last,
-                rows,
-            });
-            times = &times[rows..];
+        if picked.rows.len() == batch.num_rows() {
+            return Ok(Some(batch.clone()));
         }
-        Some(runs)
+        Ok(Some(take_rows(batch, &picked.rows)?))
     }
 }
 
 impl Best {
-    /// Adds those of `values`, which begin at row `first`, that reach the bar to `picked`, and
-    /// raises it.
-    fn pick<const IS_DESCENDING: bool>(
+    /// Adds the rows that reach the bar to `picked`, and raises it, up to the first row of
+    /// another window. `rank` is greater for better values.
+    #[inline]
+    fn pick(
         &mut self,
+        times: &[EventTime],
         values: &[i64],
-        first: usize,
         (rows_max, ties): (usize, bool),
-        picked: &mut Vec<u32>,
+        is_other: impl Fn(EventTime) -> bool,
+        rank: impl Fn(i64) -> i64,
+        picked: &mut Picked,
     ) {
-        // The complement turns the order round, without an overflow.
-        let better = |value: i64| if IS_DESCENDING { value } else { !value };
-        if rows_max == 0 {
-            return;
-        }
-        let reaches = |bar: i64, value: i64| value > bar || (ties && value == bar);
-        let mut bar = self.bar(rows_max);
-        let mut row = 0;
-        while row < values.len() {
-            if let Some(bar) = bar {
-                let rest = values[row..].iter();
-                let Some(next) = rest
-                    .map(|value| better(*value))
-                    .position(|value| reaches(bar, value))
-                else {
-                    return;
-                };
-                row += next;
+        loop {
+            let bar = self.bar(rows_max);
+            let least = match bar {
+                _ if rows_max == 0 => None,
+                None => Some(i64::MIN),
+                Some(bar) if ties => Some(bar),
+                Some(bar) => bar.checked_add(1),
+            };
+            let rest = times[picked.next..].iter().zip(&values[picked.next..]);
+            let reaches = |value: i64| least.is_some_and(|least| rank(value) >= least);
+            // One pass for both, and no branch between them: nearly all rows are neither.
+            let mut rest = rest.map(|(time, value)| is_other(*time) | reaches(*value));
+            let Some(passed) = rest.position(|stops| stops) else {
+                picked.next = times.len();
+                return;
+            };
+            picked.next += passed;
+            if is_other(times[picked.next]) {
+                return;
             }
-            picked.push((first + row) as u32);
-            self.values.push(Reverse(better(values[row])));
+            self.values.push(Reverse(rank(values[picked.next])));
             if bar.is_some() {
                 self.values.pop();
             }
-            bar = self.bar(rows_max);
-            row += 1;
+            picked.rows.push(picked.next as u32);
+            picked.next += 1;
         }
     }
 

@@ -1,11 +1,11 @@
 //! The live sessions of every key, and the rules by which they grow, merge and end.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::super::assigner::Window;
 use crate::element::EventTime;
 use crate::operators::SpecError;
-use crate::operators::state::{KeyForm, KeyMap};
+use crate::operators::state::{DueKeys, KeyForm, KeyMap};
 
 use super::few::Few;
 
@@ -18,8 +18,9 @@ pub(super) struct Sessions<K: KeyForm, S> {
     allowed_lateness_ms: u64,
     watermark: Option<EventTime>,
     by_key: K::Map<Few<Session<S>>>,
-    /// All sessions by the time at which it is looked whether they are due.
-    due: BTreeMap<(EventTime, u64), K::Key>,
+    /// All sessions by the time at which it is looked whether they are due, and some that are
+    /// not there any more or are looked at at another time.
+    due: DueKeys<K::Key>,
     /// Complete sessions that a row has changed.
     changed: VecDeque<(K::Key, u64)>,
     next_id: u64,
@@ -78,7 +79,7 @@ impl<K: KeyForm, S> Sessions<K, S> {
             allowed_lateness_ms,
             watermark: None,
             by_key: K::Map::default(),
-            due: BTreeMap::new(),
+            due: DueKeys::default(),
             changed: VecDeque::new(),
             next_id: 0,
         })
@@ -93,15 +94,26 @@ impl<K: KeyForm, S> Sessions<K, S> {
         create: impl FnOnce() -> S,
         mut merge: impl FnMut(&mut S, S),
     ) -> Option<&mut S> {
-        let gap = i128::from(self.gap_ms);
-        let at = i128::from(time);
-        let own = Window::of_session(time, time, self.gap_ms);
+        let own = || Window::of_session(time, time, self.gap_ms);
         let is_late = || {
-            let expired = |watermark| own.is_expired(watermark, self.allowed_lateness_ms);
+            let expired = |watermark| own().is_expired(watermark, self.allowed_lateness_ms);
             self.watermark.is_some_and(expired)
         };
         let make = || (!is_late()).then(Few::default);
         let sessions = self.by_key.get_or_make(key, make)?;
+        // Most rows prolong the only session of their key.
+        let is_prolonged = match sessions {
+            Few::One(session) => session.takes(time, self.gap_ms),
+            Few::Others(_) => false,
+        };
+        if is_prolonged {
+            let [session] = sessions.as_mut_slice() else {
+                unreachable!("it was looked at just above")
+            };
+            return Some(session.prolong(time, self.gap_ms));
+        }
+        let gap = i128::from(self.gap_ms);
+        let at = i128::from(time);
         let live = sessions.as_slice();
         let from = live.partition_point(|session| i128::from(session.last_row) + gap <= at);
         let upto = live.partition_point(|session| i128::from(session.first) < at + gap);
@@ -113,19 +125,18 @@ impl<K: KeyForm, S> Sessions<K, S> {
                 id: self.next_id,
                 first: time,
                 last_row: time,
-                due: own.last(),
-                looked_at: own.last(),
+                due: own().last(),
+                looked_at: own().last(),
                 is_complete: false,
                 is_changed: false,
                 state: create(),
             };
             self.next_id += 1;
-            self.due.insert((own.last(), session.id), key.clone());
+            self.due.push(own().last(), session.id, key.clone());
             sessions.insert(from, session);
         }
         for _ in from + 1..upto {
             let other = sessions.remove(from + 1);
-            self.due.remove(&(other.looked_at, other.id));
             let session = &mut sessions.as_mut_slice()[from];
             session.last_row = other.last_row;
             merge(&mut session.state, other.state);
@@ -145,9 +156,8 @@ impl<K: KeyForm, S> Sessions<K, S> {
             }
         }
         if session.due < session.looked_at {
-            self.due.remove(&(session.looked_at, session.id));
             session.looked_at = session.due;
-            self.due.insert((session.due, session.id), key.clone());
+            self.due.push(session.due, session.id, key.clone());
         }
         Some(&mut session.state)
     }
@@ -173,12 +183,16 @@ impl<K: KeyForm, S> Sessions<K, S> {
                 return Some(self.kept(key, at, true));
             }
         }
-        let first = self.due.first_entry()?;
-        if Some(first.key().0) > self.watermark {
-            return None;
-        }
-        let ((looked_at, id), key) = first.remove_entry();
-        let at = self.position(&key, id).expect("what is due lives");
+        let (looked_at, id, key, at) = loop {
+            if self.due.next_time() > self.watermark {
+                return None;
+            }
+            let (looked_at, id, key) = self.due.pop()?;
+            let at = self.position(&key, id);
+            if let Some(at) = at.filter(|at| self.session(&key, *at).looked_at == looked_at) {
+                break (looked_at, id, key, at);
+            }
+        };
         let sessions = self.by_key.get_mut(&key).expect("what is due has a key");
         let session = &mut sessions.as_mut_slice()[at];
         let window = Window::of_session(session.first, session.last_row, self.gap_ms);
@@ -190,7 +204,7 @@ impl<K: KeyForm, S> Sessions<K, S> {
         }
         if is_prolonged || Some(session.due) > self.watermark {
             session.looked_at = session.due;
-            self.due.insert((session.due, id), key.clone());
+            self.due.push(session.due, id, key.clone());
             return Some(self.kept(key, at, has_result));
         }
         let state = DueState::Last(sessions.remove(at).state);
@@ -206,14 +220,18 @@ impl<K: KeyForm, S> Sessions<K, S> {
     }
 
     fn kept(&self, key: K::Key, at: usize, has_result: bool) -> DueSession<'_, K::Key, S> {
-        let sessions = self.by_key.get(&key).expect("a key with a session");
-        let session = &sessions.as_slice()[at];
+        let session = self.session(&key, at);
         DueSession {
             window: Window::of_session(session.first, session.last_row, self.gap_ms),
             state: DueState::Kept(&session.state),
             key,
             has_result,
         }
+    }
+
+    fn session(&self, key: &K::Key, at: usize) -> &Session<S> {
+        let sessions = self.by_key.get(key).expect("a key with a session");
+        &sessions.as_slice()[at]
     }
 
     fn position(&self, key: &K::Key, id: u64) -> Option<usize> {
@@ -225,8 +243,28 @@ impl<K: KeyForm, S> Sessions<K, S> {
     #[cfg(test)]
     pub(super) fn live(&self) -> usize {
         let sessions = self.by_key.sum(|sessions| sessions.as_slice().len());
-        assert_eq!(self.due.len(), sessions);
-        self.due.len()
+        assert!(self.due.len() >= sessions, "every session is looked at");
+        assert!(sessions > 0 || self.by_key.sum(|_| 1) == 0);
+        sessions
+    }
+}
+
+impl<S> Session<S> {
+    /// Whether a row at `time` goes into it and changes nothing but when it ends.
+    #[inline]
+    fn takes(&self, time: EventTime, gap_ms: i64) -> bool {
+        let ends = self.last_row.saturating_add(gap_ms);
+        !self.is_complete && self.first <= time && time < ends
+    }
+
+    /// Takes in a row, and returns the state.
+    #[inline]
+    fn prolong(&mut self, time: EventTime, gap_ms: i64) -> &mut S {
+        if time > self.last_row {
+            self.last_row = time;
+            self.due = time.saturating_add(gap_ms - 1);
+        }
+        &mut self.state
     }
 }
 
