@@ -176,10 +176,7 @@ pub(crate) fn q11(streams: Streams) -> Result<BatchStream, BenchError> {
             allowed_lateness_ms: 0,
             late: None,
         };
-        Ok(SessionAggregate::new(
-            nexmark_schema(NexmarkKind::Bid),
-            spec,
-        )?)
+        Ok(SessionAggregate::new(bids.clone(), spec)?)
     });
     Ok(columns(sessions, &[3, 4, 1, 2]))
 }
