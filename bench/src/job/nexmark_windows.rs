@@ -17,7 +17,7 @@ use ringway::operator::{Emitter, Operator, Progress};
 use ringway::operators::AggregateSpec;
 use ringway::operators::columnar::{Project, TopN, TopNSpec};
 use ringway::operators::window::{
-    SessionAggregate, SessionSpec, WindowAggregate, WindowAssigner, WindowSpec,
+    EarlyResults, SessionAggregate, SessionSpec, WindowAggregate, WindowAssigner, WindowSpec,
 };
 
 use crate::error::BenchError;
@@ -297,6 +297,7 @@ fn count_by_key(assigner: WindowAssigner) -> WindowSpec {
         key_columns: vec![1],
         aggregates: vec![AggregateSpec::count("num")],
         allowed_lateness_ms: 0,
+        early: EarlyResults::default(),
         late: None,
     }
 }

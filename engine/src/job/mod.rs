@@ -15,7 +15,7 @@ mod two_inputs;
 
 pub use build::BuildError;
 pub use connected_stream::{ConnectedStreams, KeyedBroadcastStreams, KeyedConnectedStreams};
-pub use graph::{Exchange, ExchangeKind, Graph, NodeId, Port};
+pub use graph::{Exchange, ExchangeKind, Graph, NodeId, Port, StreamEdge};
 pub use keyed_operators::{CountStream, RankedStream, SessionStreams};
 pub use keyed_stream::{KeyedStream, WindowStream, WindowedStream};
 pub use plan::{Plan, PlanError, PlanOptions};

@@ -4,7 +4,7 @@ use crate::batch::{Either, Payload};
 use crate::operator::{Operator, Subtask};
 use crate::operators::{ToLeft, ToRight};
 
-use super::graph::{Exchange, Graph, NodeId, Port};
+use super::graph::{Exchange, Graph, NodeId, Port, StreamEdge};
 use super::node::OperatorNode;
 
 impl Graph {
@@ -13,7 +13,8 @@ impl Graph {
     ///
     /// A node that makes batches left ones is put between, with as many subtasks as `from` has:
     /// so it shares the chain of that, and rows keep their order. Say the parallelism of `from`
-    /// before. An operator with two inputs needs a stream to each.
+    /// before. An operator with two inputs needs a stream to each. Returns the stream from that
+    /// node to `to`.
     ///
     /// # Panics
     /// When the payload types differ, or an end has no such port, as for [`Graph::connect`].
@@ -23,9 +24,9 @@ impl Graph {
         port: Port,
         to: NodeId,
         exchange: Exchange,
-    ) {
+    ) -> &mut StreamEdge {
         let exchange = exchange.of_left::<A, B>();
-        self.connect_side::<A, Either<A, B>, _>((from, port), "left", ToLeft, to, exchange);
+        self.connect_side::<A, Either<A, B>, _>((from, port), "left", ToLeft, to, exchange)
     }
 
     /// Connects an output of `from`, which gives `B`, to the right input of `to`, as
@@ -39,9 +40,9 @@ impl Graph {
         port: Port,
         to: NodeId,
         exchange: Exchange,
-    ) {
+    ) -> &mut StreamEdge {
         let exchange = exchange.of_right::<A, B>();
-        self.connect_side::<B, Either<A, B>, _>((from, port), "right", ToRight, to, exchange);
+        self.connect_side::<B, Either<A, B>, _>((from, port), "right", ToRight, to, exchange)
     }
 
     fn connect_side<S, E, Op>(
@@ -51,7 +52,8 @@ impl Graph {
         operator: Op,
         to: NodeId,
         exchange: Exchange,
-    ) where
+    ) -> &mut StreamEdge
+    where
         S: Payload,
         E: Payload,
         Op: Operator<S, E> + Copy + Sync + 'static,
@@ -64,6 +66,6 @@ impl Graph {
         let node = self.add(name, node.with_parallelism_max(max));
         self[node].parallelism = parallelism;
         self.connect(from, port, node, Exchange::auto::<S>());
-        self.connect(node, Port::Main, to, exchange);
+        self.connect(node, Port::Main, to, exchange)
     }
 }

@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use crate::clock::Monotonic;
 use crate::element::{EVENT_TIME_MIN, EventTime};
 use crate::error::OperatorError;
-use crate::operator::StateWriter;
+use crate::operator::{RowCounts, StateWriter};
 use crate::output::EdgeReport;
 
 /// The longest latency that is told apart from longer ones, in nanoseconds: one hour.
@@ -38,10 +38,21 @@ pub struct TaskReport {
     pub checkpoints_lost: u64,
     /// The watermark that the task has reached.
     pub watermark: Option<EventTime>,
+    /// The operators of the task that treat rows apart from others, in the order of the chain.
+    pub operators: Vec<OperatorReport>,
     /// The edges that leave the task.
     pub edges: Vec<EdgeReport>,
     /// From entering the job to reaching the sink, one sample a batch.
     pub latency: Latency,
+}
+
+/// What an operator of a task has to report.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OperatorReport {
+    /// The operator's name.
+    pub name: String,
+    /// Rows that it treated apart from others.
+    pub counts: RowCounts,
 }
 
 impl TaskReport {

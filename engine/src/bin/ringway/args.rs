@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use arrow::datatypes::SchemaRef;
 use clap::Args;
 use ringway::job::Plan;
 use ringway::job::file::{Connected, LoadedJob, Overrides};
@@ -46,6 +47,8 @@ pub(crate) struct Planned {
     pub(crate) host: HostKind,
     pub(crate) sources: Vec<Connected>,
     pub(crate) sinks: Vec<Connected>,
+    /// The streams that have a name, with their columns.
+    pub(crate) streams: Vec<(String, SchemaRef)>,
     /// Bytes that edges, readers and writers may hold together.
     pub(crate) memory_bytes: u64,
     /// What the user should know.
@@ -82,6 +85,7 @@ pub(crate) fn plan(args: &JobArgs) -> Result<Planned, String> {
         plan,
         sources: job.sources,
         sinks: job.sinks,
+        streams: job.streams,
         warnings,
     })
 }

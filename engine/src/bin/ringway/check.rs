@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use arrow::datatypes::{FieldRef, SchemaRef};
 use clap::Args;
 use ringway::job::Plan;
 use ringway::job::file::Connected;
@@ -56,6 +57,7 @@ struct PlanView<'a> {
     memory_bytes: u64,
     sources: Vec<ConnectorView<'a>>,
     sinks: Vec<ConnectorView<'a>>,
+    streams: Vec<StreamView<'a>>,
     chains: Vec<ChainView<'a>>,
     links: Vec<LinkView<'a>>,
     warnings: Vec<&'a str>,
@@ -66,6 +68,19 @@ struct ConnectorView<'a> {
     name: &'a str,
     connector: &'a str,
     describes: &'a str,
+}
+
+#[derive(Serialize)]
+struct StreamView<'a> {
+    name: &'a str,
+    columns: Vec<ColumnView<'a>>,
+}
+
+#[derive(Serialize)]
+struct ColumnView<'a> {
+    name: &'a str,
+    r#type: String,
+    nullable: bool,
 }
 
 #[derive(Serialize)]
@@ -101,6 +116,7 @@ impl<'a> PlanView<'a> {
             memory_bytes: planned.memory_bytes,
             sources: connectors(&planned.sources),
             sinks: connectors(&planned.sinks),
+            streams: streams(&planned.streams),
             chains: chains(plan),
             links: links(plan),
             warnings: warnings.map(String::as_str).collect(),
@@ -113,11 +129,29 @@ impl<'a> PlanView<'a> {
     }
 }
 
+impl<'a> ColumnView<'a> {
+    fn new(field: &'a FieldRef) -> Self {
+        Self {
+            name: field.name(),
+            r#type: field.data_type().to_string(),
+            nullable: field.is_nullable(),
+        }
+    }
+}
+
 fn connectors(connected: &[Connected]) -> Vec<ConnectorView<'_>> {
     let views = connected.iter().map(|connected| ConnectorView {
         name: &connected.name,
         connector: &connected.connector,
         describes: &connected.describes,
+    });
+    views.collect()
+}
+
+fn streams(streams: &[(String, SchemaRef)]) -> Vec<StreamView<'_>> {
+    let views = streams.iter().map(|(name, schema)| StreamView {
+        name,
+        columns: schema.fields().iter().map(ColumnView::new).collect(),
     });
     views.collect()
 }
@@ -145,6 +179,13 @@ fn links(plan: &Plan) -> Vec<LinkView<'_>> {
     links.collect()
 }
 
+impl fmt::Display for ColumnView<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let not_null = if self.nullable { "" } else { " not null" };
+        write!(f, "{} {}{not_null}", self.name, self.r#type)
+    }
+}
+
 impl fmt::Display for PlanView<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cpus = self.workers.iter().map(|cpu| match cpu {
@@ -170,6 +211,11 @@ impl fmt::Display for PlanView<'_> {
             for connector in connectors {
                 writeln!(f, "{kind} {}: {}", connector.name, connector.describes)?;
             }
+        }
+        writeln!(f, "\nstreams, with their columns:")?;
+        for stream in &self.streams {
+            let columns: Vec<_> = stream.columns.iter().map(ToString::to_string).collect();
+            writeln!(f, "  {}: {}", stream.name, columns.join(", "))?;
         }
         writeln!(f, "\nchains, each a task a subtask:")?;
         for chain in &self.chains {

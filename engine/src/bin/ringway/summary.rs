@@ -1,10 +1,12 @@
 //! What a job did, for people and as JSON.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
 use ringway::job::file::Connected;
 use ringway::job::{JobOutcome, JobReport};
+use ringway::operator::RowCounts;
 use ringway::task::{Latency, TaskReport};
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
@@ -34,6 +36,7 @@ pub(crate) struct Summary<'a> {
     latency: LatencySummary,
     sources: Vec<ConnectorSummary<'a>>,
     sinks: Vec<ConnectorSummary<'a>>,
+    operators: Vec<OperatorSummary<'a>>,
     edges: Vec<EdgeSummary<'a>>,
     tasks: Vec<TaskSummary<'a>>,
     #[serde(skip)]
@@ -58,6 +61,15 @@ struct ConnectorSummary<'a> {
     bytes: u64,
     skipped_rows: u64,
     checksum: Option<String>,
+}
+
+#[derive(Serialize)]
+struct OperatorSummary<'a> {
+    name: &'a str,
+    late_rows: u64,
+    accepted_late_rows: u64,
+    untimed_rows: u64,
+    duplicate_rows: u64,
 }
 
 #[derive(Serialize)]
@@ -113,6 +125,7 @@ impl<'a> Summary<'a> {
             latency: LatencySummary::new(&latency(report)),
             sources: planned.sources.iter().map(ConnectorSummary::new).collect(),
             sinks: planned.sinks.iter().map(ConnectorSummary::new).collect(),
+            operators: operators(&report.tasks),
             edges: edges(report),
             tasks: report.tasks.iter().map(TaskSummary::new).collect(),
             report,
@@ -171,6 +184,12 @@ impl fmt::Display for Summary<'_> {
         for (kind, connectors) in [("source", &self.sources), ("sink", &self.sinks)] {
             for connector in connectors {
                 writeln!(f, "  {kind} {connector}")?;
+            }
+        }
+        for operator in &self.operators {
+            let counts = operator.in_words();
+            if !counts.is_empty() {
+                writeln!(f, "  operator {}: {}", operator.name, counts.join(", "))?;
             }
         }
         for (name, stream) in edges::by_stream(&self.report.tasks) {
@@ -240,6 +259,39 @@ impl<'a> TaskSummary<'a> {
             watermark_ms: task.watermark,
         }
     }
+}
+
+impl OperatorSummary<'_> {
+    /// The counts that are not zero.
+    fn in_words(&self) -> Vec<String> {
+        let counts = [
+            (self.late_rows, "rows late"),
+            (self.accepted_late_rows, "late but in time to be taken in"),
+            (self.untimed_rows, "without an event time"),
+            (self.duplicate_rows, "left out as duplicates"),
+        ];
+        let counts = counts.iter().filter(|(count, _)| *count > 0);
+        counts
+            .map(|(count, what)| format!("{} {what}", grouped(*count)))
+            .collect()
+    }
+}
+
+/// Each operator that treats rows apart from others, in all its subtasks.
+fn operators(tasks: &[TaskReport]) -> Vec<OperatorSummary<'_>> {
+    let mut by_name: BTreeMap<&str, RowCounts> = BTreeMap::new();
+    for operator in tasks.iter().flat_map(|task| &task.operators) {
+        let counts = by_name.entry(&operator.name).or_default();
+        counts.add(&operator.counts);
+    }
+    let summaries = by_name.into_iter().map(|(name, counts)| OperatorSummary {
+        name,
+        late_rows: counts.late_rows,
+        accepted_late_rows: counts.accepted_late_rows,
+        untimed_rows: counts.untimed_rows,
+        duplicate_rows: counts.duplicate_rows,
+    });
+    summaries.collect()
 }
 
 fn edges(report: &JobReport) -> Vec<EdgeSummary<'_>> {

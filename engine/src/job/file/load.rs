@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use arrow::datatypes::SchemaRef;
 use serde::Deserialize;
 
 use crate::connect::ConnectorStats;
@@ -27,6 +28,8 @@ pub struct LoadedJob {
     pub sources: Vec<Connected>,
     /// The sinks, each behind what it takes.
     pub sinks: Vec<Connected>,
+    /// The streams that have a name, with their columns, each behind those that it is made of.
+    pub streams: Vec<(String, SchemaRef)>,
     /// What the user should know.
     pub warnings: Vec<String>,
     file: Option<PathBuf>,
@@ -139,7 +142,9 @@ impl LoadedJob {
         let warnings = untaken
             .map(|name| format!("nothing takes `{name}`: its rows are discarded"))
             .collect();
+        let streams = wiring.schemas();
         Ok(Self {
+            streams,
             graph: wiring.graph,
             options,
             sources: source_list,

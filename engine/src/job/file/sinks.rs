@@ -38,7 +38,8 @@ pub(super) fn add(
         let message = format!("there is no sink connector `{}`{known}", common.connector);
         return Err(document.error(&declared.path(&["connector"]), message));
     }
-    let known: Vec<&str> = ConsumerCommon::KEYS.into_iter().chain(KEYS).collect();
+    let known = ConsumerCommon::KEYS.into_iter().chain(KEYS);
+    let known: Vec<&str> = known.chain(["input"]).collect();
     let options = SinkOptions::read(&common.connector, Reader(&declared.node.without(&known)));
     let options = options.map_err(|misfit| document.misfit(&declared.path(&[]), misfit, &known))?;
     let refuse = |error: ConnectError| {

@@ -8,6 +8,7 @@ use arrow::datatypes::SchemaRef;
 use crate::element::EventTime;
 use crate::error::OperatorError;
 use crate::limits::BATCH_ROWS;
+use crate::operators::schema::renamed;
 
 use super::held::{HeldRows, RowNumber};
 use super::state::JoinOutput;
@@ -42,6 +43,15 @@ impl JoinedRows {
             right: HeldRows::new(right),
             times: Vec::new(),
         }
+    }
+
+    pub(super) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Calls the columns by these names.
+    pub(super) fn rename(&mut self, names: &[String]) {
+        self.schema = renamed(&self.schema, names);
     }
 
     pub(super) fn is_empty(&self) -> bool {
