@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use ringway::placement::CpuId;
+
 use crate::case::Report;
 use crate::contest::{Harness, Settings};
 use crate::cpus::CpuPair;
@@ -45,6 +47,9 @@ pub enum Command {
     Host,
     /// Results of earlier runs as a Markdown table.
     Table(TableArgs),
+    /// The other process of a case that needs one; it is started by the harness.
+    #[command(hide = true)]
+    Receive(ReceiveArgs),
 }
 
 /// How to measure.
@@ -86,6 +91,18 @@ pub struct EdgeArgs {
 pub enum EdgeTransport {
     /// A ring in this process.
     Local,
+    /// TCP to another process.
+    Socket,
+}
+
+/// What the other process does.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct ReceiveArgs {
+    /// What carries the batches.
+    pub(crate) carrier: edge::socket::Carrier,
+    /// The CPU to run on.
+    #[arg(value_parser = cpu)]
+    pub(crate) cpu: CpuId,
 }
 
 /// What to start for the time to a first row.
@@ -114,6 +131,7 @@ pub fn run(cli: &Cli) -> Result<String, BenchError> {
     let report = match &cli.command {
         Command::Host => return host(common),
         Command::Table(args) => read(&args.files)?,
+        Command::Receive(args) => return edge::socket::receive(args.carrier, args.cpu),
         command => measure(command, common)?,
     };
     if common.json {
@@ -137,6 +155,9 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         Command::Edge(EdgeArgs {
             transport: EdgeTransport::Local,
         }) => edge::measure_local(&mut harness)?,
+        Command::Edge(EdgeArgs {
+            transport: EdgeTransport::Socket,
+        }) => edge::socket::measure(&mut harness)?,
         Command::Columnar => columnar::measure(&mut harness)?,
         Command::Job => job::measure(&mut harness, &data)?,
         Command::Idle(args) => {
@@ -144,7 +165,9 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
             let program = path.as_deref().map(|path| Program { path, data: &data });
             idle::measure(&mut harness, program)?;
         }
-        Command::Host | Command::Table(_) => unreachable!("they measure no case"),
+        Command::Host | Command::Table(_) | Command::Receive(_) => {
+            unreachable!("they measure no case")
+        }
     }
     Ok(harness.finish())
 }
@@ -183,6 +206,11 @@ fn seconds(text: &str) -> Result<f64, String> {
     seconds
         .filter(|seconds| (0.001..=3_600.0).contains(seconds))
         .ok_or_else(|| "must be from 0.001 to 3600".to_owned())
+}
+
+fn cpu(text: &str) -> Result<CpuId, String> {
+    let number = text.parse().map(CpuId);
+    number.map_err(|_| format!("{text:?} is no CPU"))
 }
 
 #[cfg(test)]

@@ -25,7 +25,9 @@ mod ring;
 mod table;
 
 pub use case::{Case, Line, Placement, Report};
-pub use cli::{Cli, Command, CommonArgs, EdgeArgs, EdgeTransport, IdleArgs, TableArgs, run};
+pub use cli::{
+    Cli, Command, CommonArgs, EdgeArgs, EdgeTransport, IdleArgs, ReceiveArgs, TableArgs, run,
+};
 pub use cpus::CpuPair;
 pub use error::BenchError;
 pub use host::Host;
