@@ -17,6 +17,7 @@ mod error;
 mod host;
 mod idle;
 mod job;
+mod latency;
 mod line_probe;
 mod noise;
 mod pinned;
@@ -26,7 +27,8 @@ mod table;
 
 pub use case::{Case, Line, Placement, Report};
 pub use cli::{
-    Cli, Command, CommonArgs, EdgeArgs, EdgeTransport, IdleArgs, ReceiveArgs, TableArgs, run,
+    Cli, Command, CommonArgs, EchoArgs, EdgeArgs, EdgeTransport, IdleArgs, LatencyArgs,
+    LatencyTransport, ReceiveArgs, TableArgs, run,
 };
 pub use cpus::CpuPair;
 pub use error::BenchError;

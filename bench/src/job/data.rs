@@ -146,9 +146,10 @@ pub(crate) fn bids(smoke: bool) -> Input {
     Input::repeatable(bid_batches(smoke))
 }
 
-/// Bids that go on in event time, with watermarks: passes over the same bids, each later.
-pub(crate) fn bids_in_time(smoke: bool) -> Input {
-    let bids = bid_batches(smoke);
+/// These columns of bids that go on in event time, with watermarks: passes over the same bids,
+/// each later.
+pub(super) fn bids_in_time(smoke: bool, columns: &[usize]) -> Input {
+    let bids = chosen(&bid_batches(smoke), columns);
     let last = bids.last().map_or(0, last_time);
     let span = last - bids.first().map_or(0, first_time);
     let step = (span / PASS_STEP_MS + 1) * PASS_STEP_MS;
@@ -158,49 +159,59 @@ pub(crate) fn bids_in_time(smoke: bool) -> Input {
 }
 
 /// The same without watermarks, for a job that gives bids other times.
-pub(crate) fn bids_without_watermarks(smoke: bool) -> Input {
-    let mut input = bids_in_time(smoke);
+pub(super) fn bids_without_watermarks(smoke: bool, columns: &[usize]) -> Input {
+    let mut input = bids_in_time(smoke, columns);
     input.sides[0].has_watermarks = false;
     input
 }
 
-/// Auctions and the people who sell, in batches that cover the same time.
-pub(crate) fn auctions_and_people(smoke: bool) -> Input {
+/// These columns of auctions and of the people who sell, in batches that cover the same time.
+pub(super) fn auctions_and_people(smoke: bool, auctions: &[usize], people: &[usize]) -> Input {
     let (batches, rows) = if smoke {
         (SMOKE_AUCTION_BATCHES, SMOKE_BATCH_ROWS)
     } else {
         (AUCTION_BATCHES, BATCH_ROWS)
     };
-    let people = rows / AUCTIONS_OF_50;
     // People and auctions come in groups of one and three.
-    let auctions = people * AUCTIONS_OF_50;
+    let groups = rows / AUCTIONS_OF_50;
     Input::in_order(vec![
-        Side::in_order(nexmark_batches(
+        side(
             NexmarkKind::Auction,
-            batches * auctions,
+            batches,
+            groups * AUCTIONS_OF_50,
             auctions,
-        )),
-        Side::in_order(nexmark_batches(
-            NexmarkKind::Person,
-            batches * people,
-            people,
-        )),
+        ),
+        side(NexmarkKind::Person, batches, groups, people),
     ])
 }
 
-/// Auctions and the bids on them, in batches that cover the same time.
-pub(crate) fn auctions_and_bids(smoke: bool) -> Input {
+/// These columns of auctions and of the bids on them, in batches that cover the same time.
+pub(super) fn auctions_and_bids(smoke: bool, auctions: &[usize], bids: &[usize]) -> Input {
     let rows = if smoke { SMOKE_BATCH_ROWS } else { BATCH_ROWS };
     let groups = rows / BIDS_OF_50;
     let batches = if smoke { SMOKE_BIDS } else { BIDS } / rows + 1;
-    let side = |kind, of_50| {
-        let rows = groups * of_50;
-        Side::in_order(nexmark_batches(kind, batches * rows, rows))
-    };
     Input::in_order(vec![
-        side(NexmarkKind::Auction, AUCTIONS_OF_50),
-        side(NexmarkKind::Bid, BIDS_OF_50),
+        side(
+            NexmarkKind::Auction,
+            batches,
+            groups * AUCTIONS_OF_50,
+            auctions,
+        ),
+        side(NexmarkKind::Bid, batches, groups * BIDS_OF_50, bids),
     ])
+}
+
+fn side(kind: NexmarkKind, batches: usize, rows: usize, columns: &[usize]) -> Side {
+    let all = nexmark_batches(kind, batches * rows, rows);
+    Side::in_order(chosen(&all, columns))
+}
+
+/// The columns that a query names, as a source of columns would read no others.
+fn chosen(batches: &[RecordBatch], columns: &[usize]) -> Vec<RecordBatch> {
+    let chosen = batches.iter().map(|batch| batch.project(columns));
+    chosen
+        .collect::<Result<_, _>>()
+        .expect("columns of the events")
 }
 
 fn bid_batches(smoke: bool) -> Vec<RecordBatch> {

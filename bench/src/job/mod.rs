@@ -71,7 +71,7 @@ const NEXMARK: [(Events, Query); 10] = [
         },
     ),
     (
-        data::auctions_and_people,
+        nexmark_joins::q3_events,
         Query {
             name: "job/q3",
             operators: nexmark_joins::q3,
@@ -79,7 +79,7 @@ const NEXMARK: [(Events, Query); 10] = [
         },
     ),
     (
-        data::bids_in_time,
+        nexmark_windows::q5_events,
         Query {
             name: "job/q5",
             operators: nexmark_windows::q5,
@@ -87,7 +87,7 @@ const NEXMARK: [(Events, Query); 10] = [
         },
     ),
     (
-        data::bids_in_time,
+        nexmark_windows::q7_events,
         Query {
             name: "job/q7",
             operators: nexmark_windows::q7,
@@ -95,7 +95,7 @@ const NEXMARK: [(Events, Query); 10] = [
         },
     ),
     (
-        data::auctions_and_people,
+        nexmark_joins::q8_events,
         Query {
             name: "job/q8",
             operators: nexmark_joins::q8,
@@ -103,7 +103,7 @@ const NEXMARK: [(Events, Query); 10] = [
         },
     ),
     (
-        data::bids_in_time,
+        nexmark_windows::q11_events,
         Query {
             name: "job/q11",
             operators: nexmark_windows::q11,
@@ -111,7 +111,7 @@ const NEXMARK: [(Events, Query); 10] = [
         },
     ),
     (
-        data::bids_without_watermarks,
+        nexmark_windows::q12_events,
         Query {
             name: "job/q12",
             operators: nexmark_windows::q12,
@@ -119,7 +119,7 @@ const NEXMARK: [(Events, Query); 10] = [
         },
     ),
     (
-        data::auctions_and_bids,
+        nexmark_joins::interval_join_events,
         Query {
             name: "job/interval_join",
             operators: nexmark_joins::interval_join,

@@ -17,27 +17,36 @@ use ringway::operators::window::WindowAssigner;
 use crate::error::BenchError;
 
 use super::by_key::ByKey;
-use super::data::{Input, times};
+use super::data::{Input, auctions_and_bids, auctions_and_people, times};
 use super::nexmark::{batch_of, filter};
 use super::nexmark_windows::{chosen, columns};
 use super::runner::{Outcome, Streams};
 
-/// Columns of auctions.
-const SELLER: usize = 7;
-const CATEGORY: usize = 8;
+/// The number of an auction or person, behind the event time of all columns here.
+const ID: usize = 1;
 
-/// Columns of people.
+/// Of auctions: event time, number, seller, category.
+const Q3_AUCTIONS: [usize; 4] = [0, 1, 7, 8];
+const SELLER: usize = 2;
+const CATEGORY: usize = 3;
+/// Of people: event time, number, name, city, state.
+const Q3_PEOPLE: [usize; 5] = [0, 1, 2, 5, 6];
 const NAME: usize = 2;
-const CITY: usize = 5;
-const STATE: usize = 6;
+const CITY: usize = 3;
+const STATE: usize = 4;
 
-/// Columns of bids.
+/// Event time and seller; event time, number and name.
+const Q8_AUCTIONS: [usize; 2] = [0, 7];
+const Q8_SELLER: usize = 1;
+const Q8_PEOPLE: [usize; 3] = [0, 1, 2];
+
+/// Event time, number, category; event time, auction, bidder, price.
+const INTERVAL_AUCTIONS: [usize; 3] = [0, 1, 8];
+const INTERVAL_CATEGORY: usize = 2;
+const INTERVAL_BIDS: [usize; 4] = [0, 1, 2, 3];
 const AUCTION: usize = 1;
 const BIDDER: usize = 2;
 const PRICE: usize = 3;
-
-/// The number of auctions and people.
-const ID: usize = 1;
 
 const Q3_CATEGORY: i64 = 10;
 const Q3_STATES: [&str; 3] = ["or", "id", "ca"];
@@ -45,19 +54,22 @@ const Q3_STATES: [&str; 3] = ["or", "id", "ca"];
 /// Windows of q8, and how long bids match after the beginning of their auction.
 const TEN_SECONDS_MS: i64 = 10_000;
 
+/// Auctions and people.
+pub(crate) fn q3_events(smoke: bool) -> Input {
+    auctions_and_people(smoke, &Q3_AUCTIONS, &Q3_PEOPLE)
+}
+
 /// q3: who sells in a category and lives in one of three states, without an end in time.
 pub(crate) fn q3(streams: Streams) -> Result<BatchStream, BenchError> {
     let [auctions, people] = streams.both();
-    let left = chosen(NexmarkKind::Auction, &[0, ID, SELLER, CATEGORY])?;
-    let of_category = columns(auctions, &[0, ID, SELLER, CATEGORY]);
-    let of_category = filter(of_category, "category = 10", left.clone());
-    let right = chosen(NexmarkKind::Person, &[0, ID, NAME, CITY, STATE])?;
+    let left = chosen(NexmarkKind::Auction, &Q3_AUCTIONS)?;
+    let right = chosen(NexmarkKind::Person, &Q3_PEOPLE)?;
+    let of_category = filter(auctions, "category = 10", left.clone());
     let in_states = "state = 'or' OR state = 'id' OR state = 'ca'";
-    let people = columns(people, &[0, ID, NAME, CITY, STATE]);
     let in_states = filter(people, in_states, right.clone());
     let time = JoinTime::Interval(IntervalBounds::new(i64::MIN, i64::MAX)?);
     let of_sellers = of_category.connect(in_states);
-    let joined = of_sellers.join("join", &left, &right, inner(time, 2, 1))?;
+    let joined = of_sellers.join("join", &left, &right, inner(time, SELLER, ID))?;
     // The time of the pair, four columns of the auction, then five of the person.
     Ok(columns(joined.0, &[7, 8, 9, 2]))
 }
@@ -128,19 +140,22 @@ impl Q3Pairs {
     }
 }
 
+/// Auctions and people.
+pub(crate) fn q8_events(smoke: bool) -> Input {
+    auctions_and_people(smoke, &Q8_AUCTIONS, &Q8_PEOPLE)
+}
+
 /// q8: who registered and began to sell in the same window.
 pub(crate) fn q8(streams: Streams) -> Result<BatchStream, BenchError> {
     let [auctions, people] = streams.both();
     let windows = WindowAssigner::tumbling(TEN_SECONDS_MS, 0)?;
     let spec = JoinSpec {
         kind: JoinKind::LeftSemi,
-        ..inner(JoinTime::SameWindow(windows), 1, 1)
+        ..inner(JoinTime::SameWindow(windows), ID, Q8_SELLER)
     };
-    let left = chosen(NexmarkKind::Person, &[0, ID, NAME])?;
-    let right = chosen(NexmarkKind::Auction, &[0, SELLER])?;
-    let joined = columns(people, &[0, ID, NAME])
-        .connect(columns(auctions, &[0, SELLER]))
-        .join("join", &left, &right, spec)?;
+    let left = chosen(NexmarkKind::Person, &Q8_PEOPLE)?;
+    let right = chosen(NexmarkKind::Auction, &Q8_AUCTIONS)?;
+    let joined = people.connect(auctions).join("join", &left, &right, spec)?;
     // Three columns of the window, then those of the person.
     Ok(columns(joined.0, &[4, 5, 1]))
 }
@@ -150,7 +165,7 @@ pub(crate) fn q8_by_hand(input: &Input) -> Outcome {
     // Windows begin with either stream, and are over when both are past them.
     let mut windows: VecDeque<Q8Window<'_>> = VecDeque::new();
     for (at, (auctions, persons)) in in_turn(input).enumerate() {
-        for (time, seller) in times(auctions).iter().zip(ints(auctions, SELLER)) {
+        for (time, seller) in times(auctions).iter().zip(ints(auctions, Q8_SELLER)) {
             Q8Window::at(&mut windows, *time).sellers.insert(*seller);
         }
         let names = texts(persons, NAME);
@@ -216,17 +231,19 @@ impl<'a> Q8Window<'a> {
     }
 }
 
+/// Auctions and bids.
+pub(crate) fn interval_join_events(smoke: bool) -> Input {
+    auctions_and_bids(smoke, &INTERVAL_AUCTIONS, &INTERVAL_BIDS)
+}
+
 /// Auctions with the bids of their first ten seconds.
 pub(crate) fn interval_join(streams: Streams) -> Result<BatchStream, BenchError> {
     let [auctions, bids] = streams.both();
     let first_seconds = IntervalBounds::new(0, TEN_SECONDS_MS)?;
-    let spec = inner(JoinTime::Interval(first_seconds), 1, 1);
-    let left = chosen(NexmarkKind::Auction, &[0, ID, CATEGORY])?;
-    let right = chosen(NexmarkKind::Bid, &[0, AUCTION, BIDDER, PRICE])?;
-    let joined = columns(auctions, &[0, ID, CATEGORY])
-        .connect(columns(bids, &[0, AUCTION, BIDDER, PRICE]))
-        .join("join", &left, &right, spec)?;
-    Ok(joined.0)
+    let spec = inner(JoinTime::Interval(first_seconds), ID, AUCTION);
+    let left = chosen(NexmarkKind::Auction, &INTERVAL_AUCTIONS)?;
+    let right = chosen(NexmarkKind::Bid, &INTERVAL_BIDS)?;
+    Ok(auctions.connect(bids).join("join", &left, &right, spec)?.0)
 }
 
 struct KeptAuction {
@@ -256,7 +273,7 @@ pub(crate) fn interval_join_by_hand(input: &Input) -> Outcome {
     let schema = interval_schema();
     let mut kept = Kept::default();
     for (at, (auctions, bids)) in in_turn(input).enumerate() {
-        let [ids, categories] = [ID, CATEGORY].map(|column| ints(auctions, column));
+        let [ids, categories] = [ID, INTERVAL_CATEGORY].map(|column| ints(auctions, column));
         for ((time, id), category) in times(auctions).iter().zip(ids).zip(categories) {
             let (time, category) = (*time, *category);
             kept.add_auction(*id, KeptAuction { time, category });
@@ -376,17 +393,16 @@ fn texts(batch: &RecordBatch, column: usize) -> &StringArray {
 
 #[cfg(test)]
 mod tests {
-    use super::super::data::{auctions_and_bids, auctions_and_people};
     use super::*;
 
     #[test]
     fn both_streams_have_as_many_batches_and_some_rows_that_match() {
-        let input = auctions_and_people(true);
+        let input = q8_events(true);
         let [left, right] = [0, 1].map(|side| input.sides[side].batches.len());
         assert_eq!(left, right);
-        assert!(q3_by_hand(&input).rows > 10);
         assert!(q8_by_hand(&input).rows > 10);
-        let input = auctions_and_bids(true);
+        assert!(q3_by_hand(&q3_events(true)).rows > 10);
+        let input = interval_join_events(true);
         let pairs = interval_join_by_hand(&input).rows;
         assert!(100 < pairs && pairs < input.rows(), "{pairs}");
     }

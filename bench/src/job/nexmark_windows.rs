@@ -23,14 +23,21 @@ use ringway::operators::window::{
 use crate::error::BenchError;
 
 use super::by_key::ByKey;
-use super::data::{Input, times};
+use super::data::{Input, bids_in_time, bids_without_watermarks, times};
 use super::nexmark::batch_of;
 use super::runner::{Outcome, Streams};
 
-/// Columns of bids.
-const AUCTION: usize = 1;
-const BIDDER: usize = 2;
-const PRICE: usize = 3;
+/// The column behind the event time, which is the key of q5, q11 and q12.
+const KEY: usize = 1;
+
+/// The price among the columns of q7.
+const Q7_PRICE: usize = 2;
+
+const Q5_COLUMNS: [usize; 2] = [0, 1];
+/// Event time, auction, price, bidder, extra.
+const Q7_COLUMNS: [usize; 5] = [0, 1, 3, 2, 6];
+/// Event time and bidder.
+const BIDDERS: [usize; 2] = [0, 2];
 
 /// Windows of q5 are five times as long as they are apart.
 const Q5_SLIDE_MS: i64 = 2_000;
@@ -42,15 +49,20 @@ const TEN_SECONDS_MS: i64 = 10_000;
 /// What the fixed clock of q12 goes on by with each batch, as 8,192 bids come in a second.
 const Q12_BATCH_MS: i64 = 1_000;
 
+/// Event time and auction.
+pub(crate) fn q5_events(smoke: bool) -> Input {
+    bids_in_time(smoke, &Q5_COLUMNS)
+}
+
 /// q5: the auctions with the most bids of each window.
 pub(crate) fn q5(streams: Streams) -> Result<BatchStream, BenchError> {
-    let bids = chosen(NexmarkKind::Bid, &[0, AUCTION])?;
+    let bids = chosen(NexmarkKind::Bid, &Q5_COLUMNS)?;
     let windows = WindowAssigner::sliding(Q5_PANES * Q5_SLIDE_MS, Q5_SLIDE_MS, 0)?;
     let count = count_by_key(windows);
     let counted = count.output_schema(&bids)?;
     // All results of a window have its last event time, and no other window ends so near.
     let first = first_by(4, WindowAssigner::tumbling(Q5_SLIDE_MS, 0)?);
-    let counts = columns(streams.only(), &[0, AUCTION]).process("count", move |_| {
+    let counts = streams.only().process("count", move |_| {
         Ok(WindowAggregate::new(bids.clone(), count.clone())?)
     });
     let most = counts.process("most", move |_| {
@@ -65,7 +77,7 @@ pub(crate) fn q5_by_hand(input: &Input) -> Outcome {
     let mut outcome = Outcome::default();
     let mut panes: VecDeque<(i64, ByKey<i64, i64>)> = VecDeque::new();
     for batch in input.batches() {
-        let auctions = batch.column(AUCTION).as_primitive::<Int64Type>().values();
+        let auctions = batch.column(KEY).as_primitive::<Int64Type>().values();
         for (time, auction) in times(batch).iter().zip(auctions) {
             let pane = time.div_euclid(Q5_SLIDE_MS);
             if panes.back().is_none_or(|(last, _)| *last != pane) {
@@ -120,15 +132,20 @@ fn q5_close(
     }
 }
 
+/// Event time, auction, price, bidder and extra.
+pub(crate) fn q7_events(smoke: bool) -> Input {
+    bids_in_time(smoke, &Q7_COLUMNS)
+}
+
 /// q7: the bids with the highest price of each window.
 pub(crate) fn q7(streams: Streams) -> Result<BatchStream, BenchError> {
-    let first = first_by(PRICE, WindowAssigner::tumbling(TEN_SECONDS_MS, 0)?);
+    let bids = chosen(NexmarkKind::Bid, &Q7_COLUMNS)?;
+    let first = first_by(Q7_PRICE, WindowAssigner::tumbling(TEN_SECONDS_MS, 0)?);
     let highest = streams.only().process("highest", move |_| {
-        let bids = nexmark_schema(NexmarkKind::Bid);
-        Ok(TopN::new(bids, first.clone())?.with_ties())
+        Ok(TopN::new(bids.clone(), first.clone())?.with_ties())
     });
-    // auction, price, bidder, event_time, extra, behind the three of the window.
-    Ok(columns(highest, &[4, 6, 5, 3, 9]))
+    // The three columns of the window come before those of the bid, its rank behind.
+    Ok(columns(highest, &[4, 5, 6, 3, 7]))
 }
 
 pub(crate) fn q7_by_hand(input: &Input) -> Outcome {
@@ -137,7 +154,7 @@ pub(crate) fn q7_by_hand(input: &Input) -> Outcome {
     let mut price = i64::MIN;
     let mut highest: Vec<(&RecordBatch, u32)> = Vec::new();
     for batch in input.batches() {
-        let prices = batch.column(PRICE).as_primitive::<Int64Type>().values();
+        let prices = batch.column(Q7_PRICE).as_primitive::<Int64Type>().values();
         for (row, (time, bid)) in times(batch).iter().zip(prices).enumerate() {
             if *time >= window.saturating_add(TEN_SECONDS_MS) {
                 q7_close(&mut highest, &mut outcome);
@@ -159,16 +176,21 @@ pub(crate) fn q7_by_hand(input: &Input) -> Outcome {
 
 fn q7_close(highest: &mut Vec<(&RecordBatch, u32)>, outcome: &mut Outcome) {
     for (batch, row) in highest.drain(..) {
-        let bid = batch.project(&[1, 3, 2, 0, 6]);
+        let bid = batch.project(&[1, 2, 3, 0, 4]);
         let bid = bid.and_then(|bid| take_record_batch(&bid, &UInt32Array::from(vec![row])));
         outcome.add(&bid.expect("columns and a row of the batch"));
     }
 }
 
+/// Event time and bidder.
+pub(crate) fn q11_events(smoke: bool) -> Input {
+    bids_in_time(smoke, &BIDDERS)
+}
+
 /// q11: how many bids each bidder made in each session.
 pub(crate) fn q11(streams: Streams) -> Result<BatchStream, BenchError> {
-    let bids = chosen(NexmarkKind::Bid, &[0, BIDDER])?;
-    let sessions = columns(streams.only(), &[0, BIDDER]).process("sessions", move |_| {
+    let bids = chosen(NexmarkKind::Bid, &BIDDERS)?;
+    let sessions = streams.only().process("sessions", move |_| {
         let spec = SessionSpec {
             gap_ms: TEN_SECONDS_MS,
             key_columns: vec![1],
@@ -193,7 +215,7 @@ pub(crate) fn q11_by_hand(input: &Input) -> Outcome {
     let mut sessions: ByKey<i64, Session> = ByKey::default();
     let mut over: Vec<[i64; 4]> = Vec::new();
     for (at, batch) in input.batches().iter().enumerate() {
-        let bidders = batch.column(BIDDER).as_primitive::<Int64Type>().values();
+        let bidders = batch.column(KEY).as_primitive::<Int64Type>().values();
         for (time, bidder) in times(batch).iter().zip(bidders) {
             let session = sessions.entry(*bidder).or_insert(Session {
                 start: *time,
@@ -229,13 +251,19 @@ fn q11_row(bidder: i64, session: &Session) -> [i64; 4] {
     ]
 }
 
+/// Event time and bidder.
+pub(crate) fn q12_events(smoke: bool) -> Input {
+    bids_without_watermarks(smoke, &BIDDERS)
+}
+
 /// q12: how many bids each bidder made in each window of processing time, of a clock that goes
 /// on by a second with each batch, so that both sides see the same.
 pub(crate) fn q12(streams: Streams) -> Result<BatchStream, BenchError> {
     let count = count_by_key(WindowAssigner::tumbling(TEN_SECONDS_MS, 0)?);
-    let bids = chosen(NexmarkKind::Bid, &[0, BIDDER])?;
-    let arrived =
-        columns(streams.only(), &[0, BIDDER]).process("arrival", |_| Ok(Arrival::default()));
+    let bids = chosen(NexmarkKind::Bid, &BIDDERS)?;
+    let arrived = streams
+        .only()
+        .process("arrival", |_| Ok(Arrival::default()));
     let counted = arrived.process("count", move |_| {
         Ok(WindowAggregate::new(bids.clone(), count.clone())?)
     });
@@ -271,7 +299,7 @@ pub(crate) fn q12_by_hand(input: &Input) -> Outcome {
     let mut counts: ByKey<i64, i64> = ByKey::default();
     let batches = input.batches();
     for (at, batch) in batches.iter().enumerate() {
-        let bidders = batch.column(BIDDER).as_primitive::<Int64Type>().values();
+        let bidders = batch.column(KEY).as_primitive::<Int64Type>().values();
         for bidder in bidders {
             *counts.entry(*bidder).or_default() += 1;
         }
@@ -344,14 +372,13 @@ fn rows_of<const N: usize>(schema: &SchemaRef, rows: &mut Vec<[i64; N]>) -> Reco
 
 #[cfg(test)]
 mod tests {
-    use super::super::data::bids_in_time;
     use super::*;
 
     #[test]
     fn bids_that_go_on_in_time_fill_several_windows_and_sessions() {
-        let input = bids_in_time(true);
-        assert!(q5_by_hand(&input).rows > 5);
-        assert!(q7_by_hand(&input).rows > 5);
+        assert!(q5_by_hand(&q5_events(true)).rows > 5);
+        assert!(q7_by_hand(&q7_events(true)).rows > 5);
+        let input = q11_events(true);
         assert!(q12_by_hand(&input).rows > 5, "{}", q12_by_hand(&input).rows);
         let sessions = q11_by_hand(&input).rows;
         assert!(50 < sessions && sessions < input.rows(), "{sessions}");

@@ -24,7 +24,10 @@ use crate::error::BenchError;
 use crate::pinned::{process_cpu_s, run_on};
 
 use load::{Kind, Load, Prebuilt};
-use peer::{Peer, Received};
+use peer::Received;
+
+pub(crate) use ours::{Idle, OwnLinks};
+pub(crate) use peer::{Peer, serve};
 
 /// Rows of a batch.
 const ROWS: [usize; 5] = [1, 256, 1024, 8192, 65536];
@@ -33,7 +36,7 @@ const ROWS: [usize; 5] = [1, 256, 1024, 8192, 65536];
 const V1_ROWS: usize = 1024;
 
 /// Batches, or chunks of a raw stream, of a run that is only checked; calibration begins with it.
-const SMOKE_BATCHES: u64 = 20;
+const SMOKE_BATCHES: u64 = 6;
 
 /// What carries the batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,7 +173,7 @@ fn run(
 /// # Errors
 /// When it cannot be pinned, or what comes is not what is sent.
 pub(crate) fn receive(carrier: Carrier, cpu: CpuId) -> Result<String, BenchError> {
-    peer::serve(cpu, |listener: TcpListener| match carrier {
+    serve(cpu, |listener: TcpListener| match carrier {
         Carrier::Edge => ours::receive(&listener, RemoteOptions::default()),
         Carrier::EdgeV1 => ours::receive(&listener, RemoteOptions::version_1()),
         Carrier::RawTcp => raw_tcp::receive(listener),

@@ -33,7 +33,7 @@ const STUCK_AFTER: Duration = Duration::from_secs(60);
 
 /// What a thread does while it has nothing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Idle {
+pub(crate) enum Idle {
     /// It spins for a while, and then sleeps.
     Adaptive,
     /// It never sleeps.
@@ -43,8 +43,8 @@ pub(super) enum Idle {
 }
 
 /// The links of this thread.
-pub(super) struct OwnLinks {
-    pub(super) handle: LinksHandle,
+pub(crate) struct OwnLinks {
+    handle: LinksHandle,
     links: Links,
     idle: Idle,
     idle_since: Option<Instant>,
@@ -56,7 +56,7 @@ impl OwnLinks {
     ///
     /// # Errors
     /// When no descriptor is left.
-    pub(super) fn new(idle: Idle) -> Result<Self, BenchError> {
+    pub(crate) fn new(idle: Idle) -> Result<Self, BenchError> {
         let (handle, seed) = links()?;
         let driver = open(DriverChoice::from_option(None)?)?.driver;
         Ok(Self {
@@ -74,15 +74,28 @@ impl OwnLinks {
     /// # Errors
     /// When nothing has happened for a minute.
     #[inline]
-    pub(super) fn turn(&mut self, has_worked: bool) -> Result<(), BenchError> {
+    pub(crate) fn turn(&mut self, has_worked: bool) -> Result<(), BenchError> {
+        self.turn_until(has_worked, SLEEP_MAX)
+    }
+
+    /// As [`Self::turn`], without sleeping longer than `limit`.
+    ///
+    /// # Errors
+    /// As for `turn`.
+    #[inline]
+    pub(crate) fn turn_until(
+        &mut self,
+        has_worked: bool,
+        limit: Duration,
+    ) -> Result<(), BenchError> {
         if self.links.turn() > 0 || has_worked {
             self.idle_since = None;
             return Ok(());
         }
-        self.wait()
+        self.wait(limit)
     }
 
-    fn wait(&mut self) -> Result<(), BenchError> {
+    fn wait(&mut self, limit: Duration) -> Result<(), BenchError> {
         self.looks += 1;
         std::hint::spin_loop();
         if self.idle != Idle::Park && !self.looks.is_multiple_of(16) {
@@ -98,7 +111,7 @@ impl OwnLinks {
         match self.idle {
             Idle::Spin => {}
             Idle::Adaptive if idle_for < SPIN => {}
-            Idle::Adaptive | Idle::Park => self.links.park(SLEEP_MAX),
+            Idle::Adaptive | Idle::Park => self.links.park(limit.min(SLEEP_MAX)),
         }
         Ok(())
     }
@@ -107,18 +120,18 @@ impl OwnLinks {
     ///
     /// # Errors
     /// When nothing has happened for a minute.
-    pub(super) fn finish(mut self) -> Result<(), BenchError> {
+    pub(crate) fn finish(mut self) -> Result<(), BenchError> {
         while self.links.is_needed() {
             self.turn(false)?;
         }
         Ok(())
     }
 
-    /// The sending end over a connection.
+    /// A sending end over a connection that is made.
     ///
     /// # Errors
     /// When the connection is refused.
-    pub(super) fn sender(
+    pub(crate) fn sender(
         &self,
         to: SocketAddr,
         remote: RemoteOptions,
@@ -127,16 +140,46 @@ impl OwnLinks {
         Ok(send_over(&self.handle, stream.into(), self.parts(remote))?)
     }
 
-    /// The receiving end over a connection.
+    /// A sending end over a connection that comes.
     ///
     /// # Errors
-    /// When none comes.
-    pub(super) fn receiver(
+    /// When none can be accepted.
+    pub(crate) fn sender_over(
+        &self,
+        listener: &TcpListener,
+        remote: RemoteOptions,
+    ) -> Result<Sender<RecordBatch>, BenchError> {
+        let (stream, _) = listener.accept()?;
+        Ok(send_over(&self.handle, stream.into(), self.parts(remote))?)
+    }
+
+    /// A receiving end over a connection that comes.
+    ///
+    /// # Errors
+    /// When none can be accepted.
+    pub(crate) fn receiver(
         &self,
         listener: &TcpListener,
         remote: RemoteOptions,
     ) -> Result<Receiver<RecordBatch>, BenchError> {
         let (stream, _) = listener.accept()?;
+        Ok(receive_over(
+            &self.handle,
+            stream.into(),
+            self.parts(remote),
+        )?)
+    }
+
+    /// A receiving end over a connection that is made.
+    ///
+    /// # Errors
+    /// When the connection is refused.
+    pub(crate) fn receiver_over(
+        &self,
+        to: SocketAddr,
+        remote: RemoteOptions,
+    ) -> Result<Receiver<RecordBatch>, BenchError> {
+        let stream = TcpStream::connect(to)?;
         Ok(receive_over(
             &self.handle,
             stream.into(),

@@ -22,10 +22,10 @@ pub(crate) struct Received {
 }
 
 /// The process that receives, seen from the one that sends.
-pub(super) struct Peer {
+pub(crate) struct Peer {
     child: Child,
     says: BufReader<ChildStdout>,
-    pub(super) address: SocketAddr,
+    pub(crate) address: SocketAddr,
 }
 
 impl Peer {
@@ -33,7 +33,7 @@ impl Peer {
     ///
     /// # Errors
     /// When it cannot be started, or ends at once.
-    pub(super) fn start(words: &[String]) -> Result<Self, BenchError> {
+    pub(crate) fn start(words: &[String]) -> Result<Self, BenchError> {
         let program = std::env::current_exe()?;
         let mut child = Command::new(program)
             .args(words)
@@ -55,7 +55,7 @@ impl Peer {
     ///
     /// # Errors
     /// When it failed.
-    pub(super) fn received<T: for<'de> Deserialize<'de>>(&mut self) -> Result<T, BenchError> {
+    pub(crate) fn received<T: for<'de> Deserialize<'de>>(&mut self) -> Result<T, BenchError> {
         let line = self.line()?;
         Ok(serde_json::from_str(&line)?)
     }
@@ -85,7 +85,7 @@ impl Drop for Peer {
 ///
 /// # Errors
 /// When it cannot be pinned or cannot listen, or `receive` fails.
-pub(super) fn serve<T: Serialize>(
+pub(crate) fn serve<T: Serialize>(
     cpu: CpuId,
     receive: impl FnOnce(TcpListener) -> Result<T, BenchError>,
 ) -> Result<String, BenchError> {

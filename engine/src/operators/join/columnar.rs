@@ -22,7 +22,7 @@ use super::columns::JoinedRows;
 use super::held::RowNumber;
 use super::kind::JoinKind;
 use super::schema::JoinSpec;
-use super::state::{Entering, JoinState};
+use super::state::{Entering, Entry, Flipped, JoinOutput, JoinState};
 
 /// Joins record batches by key and event time.
 ///
@@ -199,39 +199,42 @@ impl Join {
 }
 
 impl EnteringBatch {
-    /// Goes on with the rows; returns whether all are in.
+    /// Lets rows enter; returns whether all are in.
     fn enter(
         &mut self,
-        state: &mut JoinState<Numbers, RowNumber, RowNumber>,
-        joined: &mut JoinedRows,
+        mut entry: Entry<'_, Numbers, RowNumber, RowNumber>,
+        out: &mut impl JoinOutput<RowNumber, RowNumber>,
         keys: &mut KeyInterner,
     ) -> bool {
-        while self.next < self.keys.len() {
-            let key = self.keys[self.next];
-            let row = self.row.get_or_insert_with(|| {
-                let nulls = self.null_keys.as_ref();
-                let matches = nulls.is_none_or(|nulls| nulls.is_valid(self.next));
-                let row = RowNumber {
-                    batch: self.batch,
-                    row: self.next as u32,
-                };
-                state.entering(matches.then_some(key), row, self.times.value(self.next))
-            });
-            let mut kept = |key: &u32| keys.hold(*key);
-            let is_in = match self.is_left {
-                true => state.enter_left(row, joined, &mut kept),
-                false => state.enter_right(row, joined, &mut kept),
-            };
-            if !is_in {
+        if let Some(row) = &mut self.row {
+            if !entry.go_on(row, out, &mut |key| keys.hold(*key)) {
                 return false;
             }
-            keys.release(key);
             self.row = None;
+            keys.release(self.keys[self.next]);
             self.next += 1;
         }
-        match self.is_left {
-            true => joined.left.release(self.batch),
-            false => joined.right.release(self.batch),
+        let nulls = self.null_keys.as_ref();
+        while let Some(key) = self.keys.get(self.next) {
+            let row = RowNumber {
+                batch: self.batch,
+                row: self.next as u32,
+            };
+            let matches = nulls.is_none_or(|nulls| nulls.is_valid(self.next));
+            let time = self.times.value(self.next);
+            let mut held = 0;
+            let mut kept = |_: &u32| held += 1;
+            self.row = entry.begin(matches.then_some(key), row, time, out, &mut kept);
+            // The row's own hold goes over to the first time that it is kept.
+            if self.row.is_some() {
+                (0..held).for_each(|_| keys.hold(*key));
+                return false;
+            }
+            match held {
+                0 => keys.release(*key),
+                _ => (1..held).for_each(|_| keys.hold(*key)),
+            }
+            self.next += 1;
         }
         true
     }
@@ -263,8 +266,17 @@ impl Gather for Join {
     fn fill(&mut self) -> Result<bool, OperatorError> {
         let keys = &mut self.keys;
         if let Some(entering) = &mut self.entering {
-            if !entering.enter(&mut self.state, &mut self.joined, keys) {
+            let joined = &mut self.joined;
+            let is_in = match entering.is_left {
+                true => entering.enter(self.state.left(), joined, keys),
+                false => entering.enter(self.state.right(), &mut Flipped(joined), keys),
+            };
+            if !is_in {
                 return Ok(false);
+            }
+            match entering.is_left {
+                true => self.joined.left.release(entering.batch),
+                false => self.joined.right.release(entering.batch),
             }
             self.entering = None;
         }

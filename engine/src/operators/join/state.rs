@@ -36,6 +36,14 @@ pub(super) struct JoinState<K: KeyForm, L, R> {
     frontier: i128,
 }
 
+/// Where the rows of one side enter a join.
+pub(super) struct Entry<'a, K: KeyForm, A, B> {
+    meeting: Meeting,
+    time: JoinTime,
+    own: &'a mut Waiting<K, A>,
+    other: &'a mut Waiting<K, B>,
+}
+
 /// A row on its way into a join.
 pub(super) struct Entering<K, T> {
     /// None for a row that nothing matches.
@@ -68,7 +76,7 @@ struct Meeting {
 }
 
 /// Sees a side's rows as the left ones.
-struct Flipped<'a, O>(&'a mut O);
+pub(super) struct Flipped<'a, O>(pub(super) &'a mut O);
 
 impl<K: KeyForm, L: Clone, R: Clone> JoinState<K, L, R> {
     pub(super) fn new(kind: JoinKind, time: JoinTime) -> Self {
@@ -86,61 +94,42 @@ impl<K: KeyForm, L: Clone, R: Clone> JoinState<K, L, R> {
         time.is_none_or(|time| i128::from(self.time.last_time_of(time)) < self.frontier)
     }
 
-    /// A row with an event time that is about to enter; without a key nothing matches it.
-    pub(super) fn entering<T>(
-        &self,
-        key: Option<K::Key>,
-        row: T,
-        time: EventTime,
-    ) -> Entering<K::Key, T> {
-        Entering {
-            key,
-            row,
-            times: self.time.times_of(time),
-            offer: None,
+    /// Lets left rows enter. What their results go to is that of the join.
+    pub(super) fn left(&mut self) -> Entry<'_, K, L, R> {
+        let bounds = self.time.bounds();
+        Entry {
+            meeting: Meeting {
+                pairs: self.kind.gives_pairs(),
+                own: self.kind.left_alone(),
+                other: self.kind.right_alone(),
+                own_is_asked_for_only: !self.kind.gives_left(),
+                from: bounds.lower_ms().into(),
+                upto: bounds.upper_ms().into(),
+                frontier: self.frontier,
+            },
+            time: self.time,
+            own: &mut self.left,
+            other: &mut self.right,
         }
     }
 
-    /// Goes on with a left row; returns whether it is in, and calls `kept` each time that its
-    /// key is kept.
-    pub(super) fn enter_left(
-        &mut self,
-        entering: &mut Entering<K::Key, L>,
-        out: &mut impl JoinOutput<L, R>,
-        kept: &mut impl FnMut(&K::Key),
-    ) -> bool {
+    /// Lets right rows enter. What their results go to is [`Flipped`].
+    pub(super) fn right(&mut self) -> Entry<'_, K, R, L> {
         let bounds = self.time.bounds();
-        let meeting = Meeting {
-            pairs: self.kind.gives_pairs(),
-            own: self.kind.left_alone(),
-            other: self.kind.right_alone(),
-            own_is_asked_for_only: !self.kind.gives_left(),
-            from: bounds.lower_ms().into(),
-            upto: bounds.upper_ms().into(),
-            frontier: self.frontier,
-        };
-        meeting.enter(entering, &mut self.left, &mut self.right, out, kept)
-    }
-
-    /// Goes on with a right row, as [`JoinState::enter_left`] does with a left one.
-    pub(super) fn enter_right(
-        &mut self,
-        entering: &mut Entering<K::Key, R>,
-        out: &mut impl JoinOutput<L, R>,
-        kept: &mut impl FnMut(&K::Key),
-    ) -> bool {
-        let bounds = self.time.bounds();
-        let meeting = Meeting {
-            pairs: self.kind.gives_pairs(),
-            own: self.kind.right_alone(),
-            other: self.kind.left_alone(),
-            own_is_asked_for_only: !self.kind.gives_right(),
-            from: -i128::from(bounds.upper_ms()),
-            upto: -i128::from(bounds.lower_ms()),
-            frontier: self.frontier,
-        };
-        let out = &mut Flipped(out);
-        meeting.enter(entering, &mut self.right, &mut self.left, out, kept)
+        Entry {
+            meeting: Meeting {
+                pairs: self.kind.gives_pairs(),
+                own: self.kind.right_alone(),
+                other: self.kind.left_alone(),
+                own_is_asked_for_only: !self.kind.gives_right(),
+                from: -i128::from(bounds.upper_ms()),
+                upto: -i128::from(bounds.lower_ms()),
+                frontier: self.frontier,
+            },
+            time: self.time,
+            own: &mut self.right,
+            other: &mut self.left,
+        }
     }
 
     /// A watermark has come.
@@ -191,32 +180,60 @@ impl<K: KeyForm, L: Clone, R: Clone> JoinState<K, L, R> {
     }
 }
 
-impl Meeting {
-    fn enter<K: KeyForm, A: Clone, B>(
-        self,
+impl<K: KeyForm, A: Clone, B> Entry<'_, K, A, B> {
+    /// Begins with a row that has an event time; without a key nothing matches it. Calls `kept`
+    /// each time that its key is kept. Returns the row where it is not in, because there is no
+    /// room for results.
+    #[inline]
+    pub(super) fn begin(
+        &mut self,
+        key: Option<&K::Key>,
+        row: A,
+        time: EventTime,
+        out: &mut impl JoinOutput<A, B>,
+        kept: &mut impl FnMut(&K::Key),
+    ) -> Option<Entering<K::Key, A>> {
+        let Some(time) = self.time.only_time_of(time) else {
+            let mut entering = Entering {
+                key: key.cloned(),
+                row,
+                times: self.time.times_of(time),
+                offer: None,
+            };
+            return (!self.go_on(&mut entering, out, kept)).then_some(entering);
+        };
+        let mut offer = Offer::at(time);
+        if self.offer(key, &row, &mut offer, out, kept) {
+            return None;
+        }
+        Some(Entering {
+            key: key.cloned(),
+            row,
+            times: JoinTimes::Own(None),
+            offer: Some(offer),
+        })
+    }
+
+    /// Goes on with a row; returns whether it is in.
+    pub(super) fn go_on(
+        &mut self,
         entering: &mut Entering<K::Key, A>,
-        own: &mut Waiting<K, A>,
-        other: &mut Waiting<K, B>,
         out: &mut impl JoinOutput<A, B>,
         kept: &mut impl FnMut(&K::Key),
     ) -> bool {
+        let frontier = self.meeting.frontier;
         loop {
             let mut offer = match entering.offer.take() {
                 Some(offer) => offer,
                 None => {
-                    let frontier = self.frontier;
                     let in_time = |time: &EventTime| i128::from(*time) >= frontier;
                     let Some(time) = entering.times.find(in_time) else {
                         return true;
                     };
-                    Offer {
-                        time,
-                        next: None,
-                        matched: false,
-                    }
+                    Offer::at(time)
                 }
             };
-            if out.is_full() || !self.offer(entering, &mut offer, own, other, out, kept) {
+            if !self.offer(entering.key.as_ref(), &entering.row, &mut offer, out, kept) {
                 entering.offer = Some(offer);
                 return false;
             }
@@ -225,45 +242,60 @@ impl Meeting {
 
     /// Offers the row to the other side and keeps it where another match may come; returns
     /// whether that is done.
-    fn offer<K: KeyForm, A: Clone, B>(
-        &self,
-        entering: &Entering<K::Key, A>,
+    #[inline]
+    fn offer(
+        &mut self,
+        key: Option<&K::Key>,
+        row: &A,
         offer: &mut Offer,
-        own: &mut Waiting<K, A>,
-        other: &mut Waiting<K, B>,
         out: &mut impl JoinOutput<A, B>,
         kept: &mut impl FnMut(&K::Key),
     ) -> bool {
-        let candidates = entering.key.as_ref().and_then(|key| other.of_key(key));
-        if let Some(candidates) = candidates
-            && !self.offer_to(candidates, &entering.row, offer, out)
+        if out.is_full() {
+            return false;
+        }
+        let meeting = self.meeting;
+        if let Some(candidates) = key.and_then(|key| self.other.of_key(key))
+            && !meeting.offer_to(candidates, row, offer, out)
         {
             return false;
         }
-        if offer.matched && self.own.ends_at_match {
+        if offer.matched && meeting.own.ends_at_match {
             return true;
         }
-        let may_match = i128::from(offer.time) + self.upto >= self.frontier;
-        match &entering.key {
+        let may_match = i128::from(offer.time) + meeting.upto >= meeting.frontier;
+        match key {
             Some(key) if may_match => {
-                let row = Kept {
+                let waits = Kept {
                     time: offer.time,
-                    row: Some(entering.row.clone()),
+                    row: Some(row.clone()),
                     matched: offer.matched,
                 };
-                if own.keep(key, row, self.own_is_asked_for_only) {
-                    out.keep(Some(&entering.row), None);
+                if self.own.keep(key, waits, meeting.own_is_asked_for_only) {
+                    out.keep(Some(row), None);
                     kept(key);
                 }
             }
-            _ if self.own.unmatched && !offer.matched => {
-                out.give(offer.time, Some(&entering.row), None);
+            _ if meeting.own.unmatched && !offer.matched => {
+                out.give(offer.time, Some(row), None);
             }
             _ => {}
         }
         true
     }
+}
 
+impl Offer {
+    const fn at(time: EventTime) -> Self {
+        Self {
+            time,
+            next: None,
+            matched: false,
+        }
+    }
+}
+
+impl Meeting {
     /// Offers a row to those of the other side with its key; returns whether that is done.
     fn offer_to<A, B>(
         &self,
@@ -275,15 +307,17 @@ impl Meeting {
         let time = i128::from(offer.time);
         let start = offer.next;
         let start = start.unwrap_or_else(|| candidates.before(time + self.from));
-        for (index, kept) in candidates.from(start) {
+        let mut next = start;
+        while let Some(kept) = candidates.get_mut(next) {
             if i128::from(kept.time) > time + self.upto {
                 break;
             }
+            next += 1;
             let Some(candidate) = &kept.row else {
                 continue;
             };
             if out.is_full() {
-                offer.next = Some(index);
+                offer.next = Some(next - 1);
                 return false;
             }
             (offer.matched, kept.matched) = (true, true);

@@ -120,16 +120,13 @@ impl<T> KeptRows<T> {
         }
     }
 
-    /// The rows from the one at `start` on, with their places.
+    /// The row at a place.
     #[inline]
-    pub(super) fn from(&mut self, start: usize) -> impl Iterator<Item = (usize, &mut Kept<T>)> {
-        let first = (start == 0).then_some((0, &mut self.first));
-        let rest = self.rest.as_mut().map(|rest| {
-            let from = start.saturating_sub(1).min(rest.len());
-            let others = rest.range_mut(from..).enumerate();
-            others.map(move |(at, kept)| (from + 1 + at, kept))
-        });
-        first.into_iter().chain(rest.into_iter().flatten())
+    pub(super) fn get_mut(&mut self, at: usize) -> Option<&mut Kept<T>> {
+        match at {
+            0 => Some(&mut self.first),
+            at => self.rest.as_mut()?.get_mut(at - 1),
+        }
     }
 
     /// Puts a row behind those of its time and before; where `once` says so only if there is

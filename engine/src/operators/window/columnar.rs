@@ -131,7 +131,8 @@ impl WindowAggregate {
 
     /// Windows that are complete and take in one of the rows give their results anew.
     fn queue_updates(&mut self, times: &Int64Array) {
-        if !self.frontier.may_reopen(arrow::compute::min(times)) {
+        let may_reopen = self.frontier.allows_lateness();
+        if !may_reopen || !self.frontier.may_reopen(arrow::compute::min(times)) {
             return;
         }
         let mut changed: BTreeMap<i128, Vec<u32>> = BTreeMap::new();
