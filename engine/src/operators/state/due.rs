@@ -5,14 +5,13 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use crate::element::EventTime;
 
-/// Keys by time; those of one time in the order in which they came.
+/// Keys by time; those of one time by a number that each has.
 ///
 /// Rows come mostly in the order of their times, so most keys go to the end of a queue; only
 /// those that come out of order take the cost of a heap.
-pub(super) struct DueKeys<K> {
+pub(crate) struct DueKeys<K> {
     in_order: VecDeque<DueKey<K>>,
     others: BinaryHeap<Reverse<DueKey<K>>>,
-    next_number: u64,
 }
 
 struct DueKey<K> {
@@ -22,18 +21,18 @@ struct DueKey<K> {
 }
 
 impl<K> DueKeys<K> {
-    pub(super) fn push(&mut self, time: EventTime, key: K) {
-        let number = self.next_number;
-        self.next_number += 1;
+    /// Adds a key with a number that no other of this time has.
+    #[inline]
+    pub(crate) fn push(&mut self, time: EventTime, number: u64, key: K) {
         let due = DueKey { time, number, key };
         match self.in_order.back() {
-            Some(last) if last.time > time => self.others.push(Reverse(due)),
+            Some(last) if *last > due => self.others.push(Reverse(due)),
             _ => self.in_order.push_back(due),
         }
     }
 
     /// The earliest time.
-    pub(super) fn next_time(&self) -> Option<EventTime> {
+    pub(crate) fn next_time(&self) -> Option<EventTime> {
         let in_order = self.in_order.front().map(|due| due.time);
         let other = self.others.peek().map(|Reverse(due)| due.time);
         match (in_order, other) {
@@ -42,18 +41,18 @@ impl<K> DueKeys<K> {
         }
     }
 
-    /// The key that is due first.
-    pub(super) fn pop(&mut self) -> Option<(EventTime, K)> {
+    /// The key that is due first, with its time and number.
+    pub(crate) fn pop(&mut self) -> Option<(EventTime, u64, K)> {
         let due = match (self.in_order.front(), self.others.peek()) {
             (Some(in_order), Some(Reverse(other))) if other < in_order => self.others.pop()?.0,
             (None, _) => self.others.pop()?.0,
             _ => self.in_order.pop_front()?,
         };
-        Some((due.time, due.key))
+        Some((due.time, due.number, due.key))
     }
 
     #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.in_order.len() + self.others.len()
     }
 }
@@ -63,7 +62,6 @@ impl<K> Default for DueKeys<K> {
         Self {
             in_order: VecDeque::new(),
             others: BinaryHeap::new(),
-            next_number: 0,
         }
     }
 }
@@ -95,13 +93,14 @@ mod tests {
     use crate::operators::testing::Random;
 
     #[test]
-    fn keys_come_by_time_and_then_as_they_came() {
-        let mut random = Random::new("keys_come_by_time_and_then_as_they_came");
+    fn keys_come_by_time_and_then_by_number() {
+        let mut random = Random::new("keys_come_by_time_and_then_by_number");
         let (mut due, mut model) = (DueKeys::default(), Vec::new());
         for number in 0..1000_u64 {
             let time = number as i64 / 8 + random.between(-3, 3);
-            due.push(time, number);
-            model.push((time, number));
+            let number = number ^ random.below(2) << 20;
+            due.push(time, number, ());
+            model.push((time, number, ()));
             if random.below(3) == 0 {
                 model.sort_unstable();
                 let first = model.remove(0);
