@@ -6,6 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use ringway_netio::buffer::BodyPool;
 use ringway_netio::driver::{Completion, ConnectionId, Driver, DriverKind, ListenerId, Socket};
 use ringway_netio::net::TEND_EVERY;
 use ringway_shm::Bell;
@@ -54,6 +55,8 @@ pub(super) enum Event {
 /// What a link does things with.
 pub(super) struct Io<'a> {
     pub(super) driver: &'a mut dyn Driver,
+    /// Where the memory of bodies comes from.
+    pub(super) bodies: &'a BodyPool,
     pub(super) connection: ConnectionId,
     /// The time as sessions have it.
     pub(super) now: Duration,
@@ -68,6 +71,8 @@ pub(super) struct Io<'a> {
 /// [`LinksHandle`], from any thread.
 pub struct Links {
     driver: Box<dyn Driver>,
+    /// What bodies leave behind, for all connections.
+    bodies: BodyPool,
     clock: Clock,
     mailbox: OwnedMailbox,
     bell: Bell,
@@ -96,6 +101,7 @@ impl Links {
         }
         Ok(Self {
             driver,
+            bodies: BodyPool::default(),
             clock,
             mailbox,
             bell,
@@ -248,6 +254,7 @@ impl Links {
             if let Some(link) = self.links.get_mut(&connection) {
                 let mut io = Io {
                     driver: &mut *self.driver,
+                    bodies: &self.bodies,
                     connection,
                     now,
                     origin,
@@ -273,6 +280,7 @@ impl Links {
         for (&connection, link) in &mut self.links {
             let mut io = Io {
                 driver: &mut *self.driver,
+                bodies: &self.bodies,
                 connection,
                 now,
                 origin,
@@ -357,6 +365,7 @@ impl Links {
         if let Some(link) = self.links.get_mut(&connection) {
             let mut io = Io {
                 driver: &mut *self.driver,
+                bodies: &self.bodies,
                 connection,
                 now,
                 origin,
@@ -404,6 +413,7 @@ impl Links {
         for (&connection, link) in &mut self.links {
             let mut io = Io {
                 driver: &mut *self.driver,
+                bodies: &self.bodies,
                 connection,
                 now,
                 origin,
