@@ -65,10 +65,19 @@ fn code_and_summary(child: Child) -> (Option<i32>, Value, String) {
 
 #[test]
 fn the_flights_job_gives_the_same_rows_in_several_processes_as_in_one() {
-    for (processes, parallelism) in [("2", "1"), ("2", "4"), ("4", "4")] {
+    for (processes, parallelism, driver) in
+        [("2", "1", "auto"), ("2", "4", "epoll"), ("4", "4", "auto")]
+    {
         let flights = Example::in_folder_of_its_own();
         let job = flights.job();
-        let options = ["--processes", processes, "--parallelism", parallelism];
+        let options = [
+            "--processes",
+            processes,
+            "--parallelism",
+            parallelism,
+            "--driver",
+            driver,
+        ];
         let output = run(&[&["run", job, "--json"], &options[..]].concat());
         assert!(output.status.success(), "{}", errors(&output));
         flights.assert_outputs();

@@ -281,8 +281,15 @@ mod tests {
             }],
             cpu: Duration::from_millis(12),
         };
-        let came = Report::decode(&report.encode()).unwrap();
-        // What is in the debug form is everything.
+        let mut report = report;
+        let mut came = Report::decode(&report.encode()).unwrap();
+        let [sent, got] = [&mut report, &mut came].map(|report| {
+            let latency = std::mem::take(&mut report.tasks[0].latency);
+            let quantiles = [0.5, 0.75, 1.0].map(|quantile| latency.quantile(quantile));
+            (latency.count(), latency.max(), quantiles)
+        });
+        assert_eq!(sent, got);
+        // What is in the debug form is everything else.
         assert_eq!(format!("{came:?}"), format!("{report:?}"));
         assert!(Report::decode(b"{}").is_err());
     }
