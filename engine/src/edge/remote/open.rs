@@ -143,6 +143,7 @@ pub fn receive_over<B: Payload>(
         session: ReceiverSession::new(options, Links::now()),
         unread: Unread::default(),
         peer: parts.peer,
+        overtaking: parts.remote.overtaking,
     };
     seat.take(links, adopted, parts.codec)?;
     Ok(receiver)
@@ -160,6 +161,7 @@ pub(super) struct Adopted {
     pub(super) session: ReceiverSession<Bytes>,
     pub(super) unread: Unread,
     pub(super) peer: String,
+    pub(super) overtaking: bool,
 }
 
 impl<B: Payload> Seat<B> {
@@ -200,8 +202,9 @@ impl<B: Payload> Seat<B> {
                 Ok(connection) => {
                     let inflow = Inflow::begin_with(adopted.unread);
                     let (ring, shared) = (self.ring, self.shared);
-                    let link =
+                    let mut link =
                         ReceiverLink::new(ring, adopted.session, inflow, codec, names, shared);
+                    link.set_overtaking(adopted.overtaking);
                     links.insert(connection, Box::new(link));
                 }
                 Err(error) => {
