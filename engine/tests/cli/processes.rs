@@ -354,11 +354,9 @@ fn kill_rounds(rounds: u64, mut random: u64) {
         };
         let flights = Example::in_folder_of_its_own();
         let processes = 2 + next(3) as usize;
-        let mut children = all(
-            flights.job(),
-            &free_hosts(processes),
-            &["--parallelism", "2"],
-        );
+        // One that is killed before it has come is waited for.
+        let args = ["--parallelism", "2", "--connect-timeout", "5s"];
+        let mut children = all(flights.job(), &free_hosts(processes), &args);
         let after = Duration::from_micros(next(usual.as_micros() as u64 * 5 / 4));
         std::thread::sleep(after);
         let victim = next(processes as u64) as usize;
