@@ -109,6 +109,8 @@ pub struct JobReport {
     pub first_row: Option<Duration>,
     /// What hosted the workers.
     pub host: HostInUse,
+    /// Whether the sources were ended before their input.
+    pub drained: bool,
     /// Why it was cancelled, if it was.
     pub cancelled_by: Option<CancelCause>,
     /// What each process did, where there are several and this is process 0.
@@ -555,6 +557,7 @@ impl JobHandle {
             elapsed: now.0,
             first_row: first_row.map(|at| at.0),
             host: self.host.clone(),
+            drained: self.sources_ended,
             cancelled_by,
             processes,
         }

@@ -113,7 +113,6 @@ impl<'a> Summary<'a> {
         planned: &'a Planned,
         report: &'a JobReport,
         set_up: Duration,
-        drained: bool,
         process: Option<usize>,
     ) -> Self {
         let total = |count: fn(&TaskReport) -> u64| report.tasks.iter().map(count).sum::<u64>();
@@ -126,7 +125,7 @@ impl<'a> Summary<'a> {
                 JobOutcome::Failed(error) => Some(error.to_string()),
                 _ => None,
             },
-            drained,
+            drained: report.drained,
             host: report.host.kind.to_string(),
             host_cause: report.host.cause.as_deref(),
             workers: planned.plan.workers.len(),

@@ -274,6 +274,7 @@ impl<'a> Wiring<'a> {
         let node = &mut self.graph[node];
         node.uid = common.uid.clone();
         node.parallelism = common.parallelism.map(|subtasks| subtasks.0);
+        node.process = common.process.map(usize::from);
         node.starts_chain = common.starts_chain.unwrap_or(false);
     }
 
