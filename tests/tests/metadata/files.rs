@@ -141,6 +141,7 @@ fn through_the_source(input: &Input) -> Result<Arrived, String> {
     let path = folder.path().join("rows.arrow");
     arrow(input, &path, ArrowForm::File)?;
     let options = ArrowSourceOptions {
+        split_bytes: 64 << 20,
         path: Paths::One(path.to_str().unwrap().to_owned()),
         watch_ms: None,
         event_time: None,
