@@ -8,13 +8,13 @@ use ringway_shm::{Bell, Consumer, PopError, Producer, PushError, ring};
 use crate::limits::PARK_TIME_MAX;
 
 /// What goes through a side channel.
-pub(super) struct Weighed<T> {
+pub(crate) struct Weighed<T> {
     value: T,
     bytes: usize,
 }
 
 /// A side channel's two ends. `pusher` and `popper` are the bells of either side.
-pub(super) fn side_channel<T>(
+pub(crate) fn side_channel<T>(
     capacity: usize,
     bytes_max: usize,
     pusher: Bell,
@@ -31,7 +31,7 @@ pub(super) fn side_channel<T>(
 }
 
 /// The end that is pushed into.
-pub(super) struct SideSender<T> {
+pub(crate) struct SideSender<T> {
     producer: Producer<Weighed<T>>,
     pushed_bytes: u64,
     bytes_max: usize,
@@ -39,7 +39,7 @@ pub(super) struct SideSender<T> {
 
 impl<T> SideSender<T> {
     /// Pushes `value`, which holds on to `bytes`, or gives it back.
-    pub(super) fn try_push(&mut self, value: T, bytes: usize) -> Result<(), PushError<T>> {
+    pub(crate) fn try_push(&mut self, value: T, bytes: usize) -> Result<(), PushError<T>> {
         if self.is_abandoned() {
             return Err(PushError::Abandoned(value));
         }
@@ -59,7 +59,7 @@ impl<T> SideSender<T> {
 
     /// Pushes `value` and waits for room; for the side thread. `Err` when the other side is
     /// gone.
-    pub(super) fn push(&mut self, mut value: T, bytes: usize) -> Result<(), Gone> {
+    pub(crate) fn push(&mut self, mut value: T, bytes: usize) -> Result<(), Gone> {
         loop {
             value = match self.try_push(value, bytes) {
                 Ok(()) => return Ok(()),
@@ -77,7 +77,7 @@ impl<T> SideSender<T> {
     }
 
     /// Waits for `time`; for the side thread. `Err` when the other side is gone.
-    pub(super) fn rest(&mut self, mut time: Duration) -> Result<(), Gone> {
+    pub(crate) fn rest(&mut self, mut time: Duration) -> Result<(), Gone> {
         while !self.is_abandoned() {
             if time.is_zero() {
                 return Ok(());
@@ -97,12 +97,12 @@ impl<T> SideSender<T> {
     }
 
     /// Whether the other side is gone.
-    pub(super) fn is_abandoned(&self) -> bool {
+    pub(crate) fn is_abandoned(&self) -> bool {
         self.producer.is_abandoned()
     }
 
     /// Says that nothing more comes.
-    pub(super) fn finish(self) {
+    pub(crate) fn finish(self) {
         self.producer.finish();
     }
 
@@ -116,16 +116,16 @@ impl<T> SideSender<T> {
 
 /// The other side is gone: stop.
 #[derive(Debug)]
-pub(super) struct Gone;
+pub(crate) struct Gone;
 
 /// The end that is popped from.
-pub(super) struct SideReceiver<T> {
+pub(crate) struct SideReceiver<T> {
     consumer: Option<Consumer<Weighed<T>>>,
 }
 
 impl<T> SideReceiver<T> {
     /// The oldest value, if there is one.
-    pub(super) fn try_pop(&mut self) -> Result<T, PopError> {
+    pub(crate) fn try_pop(&mut self) -> Result<T, PopError> {
         let consumer = self.consumer.as_mut().ok_or(PopError::Abandoned)?;
         let weighed = consumer.pop_quiet()?;
         consumer.release(weighed.bytes as u64);
@@ -133,7 +133,7 @@ impl<T> SideReceiver<T> {
     }
 
     /// The oldest value, waited for; for the side thread.
-    pub(super) fn pop(&mut self) -> Result<T, PopError> {
+    pub(crate) fn pop(&mut self) -> Result<T, PopError> {
         let consumer = self.consumer.as_mut().ok_or(PopError::Abandoned)?;
         loop {
             match consumer.pop_blocking(None) {
@@ -148,7 +148,7 @@ impl<T> SideReceiver<T> {
     }
 
     /// Takes nothing more: what is queued is dropped, and the other side is told.
-    pub(super) fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.consumer = None;
     }
 }

@@ -98,6 +98,10 @@ impl SourceConnector for Generator {
         self.schema.clone()
     }
 
+    fn is_bounded(&self) -> bool {
+        self.options.rows.is_some()
+    }
+
     fn describe(&self) -> String {
         describe_rows("generator", self.options.rows, self.options.rate)
     }

@@ -89,6 +89,10 @@ impl SourceConnector for NexmarkSource {
         self.schema.clone()
     }
 
+    fn is_bounded(&self) -> bool {
+        self.options.rows.is_some()
+    }
+
     fn describe(&self) -> String {
         describe_rows("nexmark", self.options.rows, self.options.rate)
     }

@@ -9,7 +9,7 @@ use arrow::array::RecordBatch;
 use ringway_shm::{Bell, PopError};
 
 use crate::batch::Payload;
-use crate::element::EventTime;
+use crate::element::{EventTime, Watermark};
 use crate::error::OperatorError;
 use crate::operator::{Emitter, Source, SourceProgress, Subtask};
 
@@ -149,6 +149,7 @@ impl SplitSource {
                     // the reader was ahead.
                     self.emit_watermark(out);
                 }
+                Ok(Read::Watermark(watermark)) => out.watermark(watermark),
                 Ok(Read::Failed(error)) => return Err(error.into()),
                 Err(PopError::Empty) => return Ok(Drained::Empty),
                 Err(PopError::Finished) => return Ok(Drained::End),
@@ -208,6 +209,7 @@ enum Read {
         batch: RecordBatch,
         latest: Option<EventTime>,
     },
+    Watermark(Watermark),
     Failed(ConnectError),
 }
 
@@ -365,14 +367,33 @@ impl ReadOutput<'_> {
             if rows == 0 {
                 continue;
             }
-            let (latest, bytes) = (latest_event_time(&batch), batch.bytes());
-            let read = Read::Batch {
-                split,
-                batch,
-                latest,
-            };
-            self.sender.push(read, bytes)?;
+            let latest = latest_event_time(&batch);
+            self.batch(split, batch, latest)?;
         }
+    }
+
+    /// Hands on a batch of split `split`, with its latest event time where watermarks are made
+    /// of that.
+    pub(super) fn batch(
+        &mut self,
+        split: usize,
+        batch: RecordBatch,
+        latest: Option<EventTime>,
+    ) -> Result<(), Stop> {
+        let bytes = batch.bytes();
+        let read = Read::Batch {
+            split,
+            batch,
+            latest,
+        };
+        self.sender.push(read, bytes).map_err(Stop::from)
+    }
+
+    /// Hands on a watermark that was read, for a source that makes none of its own.
+    pub(super) fn watermark(&mut self, watermark: Watermark) -> Result<(), Stop> {
+        self.sender
+            .push(Read::Watermark(watermark), 0)
+            .map_err(Stop::from)
     }
 
     /// Does nothing for `time`, or until nobody wants to read any more.

@@ -14,7 +14,7 @@ use super::ConnectError;
 ///
 /// # Errors
 /// [`ConnectError::Thread`] when the system refuses another thread.
-pub(super) fn spawn<S: Send + 'static>(
+pub(crate) fn spawn<S: Send + 'static>(
     name: &str,
     mut state: S,
     body: impl FnOnce(&mut S) + Send + 'static,

@@ -45,6 +45,9 @@ pub enum BuildError {
 pub(super) struct Part<'a> {
     /// The process whose tasks are built.
     pub(super) process: usize,
+    /// The chains that are built; all of them where that is not said. No stream leads from one
+    /// of them to one that is not.
+    pub(super) chains: Option<&'a [usize]>,
     /// Opens the edges to other processes.
     pub(super) remote: &'a mut dyn FnMut(Vec<WantedHalf>) -> Result<Vec<Erased>, RemoteError>,
 }
@@ -60,8 +63,12 @@ pub(super) fn build(plan: &Plan, host: &Host, part: Part<'_>) -> Result<Built, B
         .iter()
         .map(|bell| (bell.clone(), Vec::new()))
         .collect();
+    let chains = part.chains;
     let mut edges = Edges::open(plan, &bells, part)?;
     for (index, chain) in plan.chains.iter().enumerate() {
+        if chains.is_some_and(|chains| !chains.contains(&index)) {
+            continue;
+        }
         for (subtask, &worker) in chain.workers.iter().enumerate() {
             if chain.processes[subtask] != edges.process {
                 continue;
@@ -107,6 +114,9 @@ impl Edges {
         };
         let mut wanted = Vec::new();
         for (index, link) in plan.links.iter().enumerate() {
+            if part.chains.is_some_and(|chains| !chains.contains(&link.from)) {
+                continue;
+            }
             let (from, to) = (&plan.chains[link.from], &plan.chains[link.to]);
             for sending in 0..from.workers.len() {
                 for receiving in link.receivers(sending, to.workers.len()) {

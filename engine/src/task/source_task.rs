@@ -45,6 +45,7 @@ impl<B: Payload> SourceTask<B> {
     fn obey(&mut self) {
         while let Some(command) = self.commands.pop_front() {
             match command {
+                TaskCommand::End if !self.source.is_drained() => {}
                 TaskCommand::End if self.chain.is_running() => self.chain.end_source(),
                 TaskCommand::Stop if self.chain.is_running() => self.chain.stop(),
                 TaskCommand::Trigger(barrier) if self.chain.is_running() => self.begin(barrier),

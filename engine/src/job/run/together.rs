@@ -29,6 +29,7 @@ pub fn start_in(
     let bell = Bell::descriptor().map_err(BuildError::Bell)?;
     let part = Part {
         process: cluster.process(),
+        chains: None,
         remote: &mut |wanted| cluster.open(wanted, &bell),
     };
     let built = build(plan, &host, part);
