@@ -114,7 +114,10 @@ impl Edges {
         };
         let mut wanted = Vec::new();
         for (index, link) in plan.links.iter().enumerate() {
-            if part.chains.is_some_and(|chains| !chains.contains(&link.from)) {
+            if part
+                .chains
+                .is_some_and(|chains| !chains.contains(&link.from))
+            {
                 continue;
             }
             let (from, to) = (&plan.chains[link.from], &plan.chains[link.to]);

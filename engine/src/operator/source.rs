@@ -38,10 +38,10 @@ pub trait Source<Out: Payload>: Send {
     /// When input cannot be read or understood; the job fails and names this source.
     fn poll(&mut self, out: &mut Emitter<'_, Out>) -> Result<SourceProgress, OperatorError>;
 
-    /// Whether it ends where the job is drained. One that reads what the job itself has put
-    /// aside goes on to its own end: that came in before. Default: yes.
-    fn is_drained(&self) -> bool {
-        true
+    /// Whether it reads what the job itself has put aside. Its rows came into the job before:
+    /// they are not counted as input, and it goes on where the job is drained. Default: no.
+    fn is_inner(&self) -> bool {
+        false
     }
 
     /// Saves the position up to which everything was emitted, for the checkpoint of `barrier`.

@@ -302,6 +302,10 @@ impl Sink<RecordBatch> for SpillSink {
         Ok(())
     }
 
+    fn is_inner(&self) -> bool {
+        true
+    }
+
     fn on_end(&mut self, now: ProcessingTime) -> Result<Progress, OperatorError> {
         self.is_ending = true;
         let progress = self.inner.on_end(now)?;
@@ -351,9 +355,8 @@ impl Source<RecordBatch> for SpillSource {
         self.inner.poll(out)
     }
 
-    /// What it reads came into the job before that was drained.
-    fn is_drained(&self) -> bool {
-        false
+    fn is_inner(&self) -> bool {
+        true
     }
 
     fn snapshot(

@@ -223,9 +223,8 @@ impl SpillWriter {
         let budget = self.budget.clone();
         let file = BufWriter::with_capacity(BUFFER_BYTES, Budgeted { file, budget });
         let options = self.compression.write_options();
-        let writer = options.and_then(|options| {
-            StreamWriter::try_new_with_options(file, &schema, options)
-        });
+        let writer =
+            options.and_then(|options| StreamWriter::try_new_with_options(file, &schema, options));
         Ok(OpenFile {
             writer: writer.map_err(|error| self.refused(&path, &error))?,
             schema,

@@ -34,7 +34,11 @@ fn reached(graph: &Graph, from: NodeId) -> HashSet<NodeId> {
     let mut open = vec![from];
     while let Some(node) = open.pop() {
         let streams = graph.streams.iter().filter(|stream| stream.from == node);
-        open.extend(streams.map(|stream| stream.to).filter(|to| reached.insert(*to)));
+        open.extend(
+            streams
+                .map(|stream| stream.to)
+                .filter(|to| reached.insert(*to)),
+        );
     }
     reached
 }
@@ -58,7 +62,11 @@ pub(super) fn of(
     }
     let groups = groups(chains, links);
     let group_of = |node: NodeId| {
-        let has = |group: &Vec<usize>| group.iter().any(|chain| chains[*chain].nodes.contains(&node));
+        let has = |group: &Vec<usize>| {
+            group
+                .iter()
+                .any(|chain| chains[*chain].nodes.contains(&node))
+        };
         // Invariant: every node has a chain, and every chain a group.
         groups.iter().position(has).expect("every node has a group")
     };

@@ -92,7 +92,10 @@ impl Staged {
             let mut chains = group.iter().map(|chain| &self.plan.chains[*chain]);
             !chains.all(|chain| has_ended(&chain.uids[0]))
         });
-        if groups.iter().any(|group| self.read_by(group).next().is_none()) {
+        if groups
+            .iter()
+            .any(|group| self.read_by(group).next().is_none())
+        {
             return false;
         }
         self.groups = groups;
@@ -191,7 +194,11 @@ impl JobHandle {
             .iter()
             .map(|chain| staged.plan.chains[*chain].uids[0].clone())
             .collect();
-        tracing::warn!(stage = staged.stage, cause = message, "the stage is run again");
+        tracing::warn!(
+            stage = staged.stage,
+            cause = message,
+            "the stage is run again"
+        );
         // What a failed attempt did is not what the job did.
         self.finished
             .retain(|(report, _)| !again.contains(&report.uid));
@@ -207,9 +214,9 @@ impl JobHandle {
             .read_by(&chains)
             .for_each(|edge| edge.spill.read_begins());
         let built = build_alone(&staged.plan, &staged.host, Some(&chains));
-        let started = built.map_err(JobError::from).and_then(|built| {
-            self.add_workers(&staged.plan, &staged.options, &staged.host, built)
-        });
+        let started = built
+            .map_err(JobError::from)
+            .and_then(|built| self.add_workers(&staged.plan, &staged.options, &staged.host, built));
         self.staged = Some(staged);
         started?;
         self.begin();

@@ -1,5 +1,6 @@
 //! All rows of a bounded stream in order.
 
+mod key;
 mod merge;
 mod sorter;
 
@@ -7,9 +8,7 @@ use std::path::PathBuf;
 use std::thread::JoinHandle;
 
 use arrow::array::RecordBatch;
-use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
-use arrow::row::{RowConverter, SortField};
 use ringway_shm::{Bell, PopError, PushError};
 
 use crate::batch::Payload;
@@ -20,6 +19,9 @@ use crate::error::OperatorError;
 use crate::operator::{Emitter, Operator, Progress, RowCounts, Subtask};
 use crate::operators::SpecError;
 use crate::operators::schema::require_same_types;
+
+pub use key::SortKey;
+pub(super) use key::order_converter;
 
 use sorter::{SortThread, Sorted, Sorter};
 
@@ -50,17 +52,6 @@ pub struct SortSpec {
     pub spill_max_bytes: u64,
     /// How the buffers of a spilled batch are compressed. Default: not at all.
     pub compression: ArrowCompression,
-}
-
-/// A column to order by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SortKey {
-    /// The position of the column.
-    pub column: usize,
-    /// Whether the greatest comes first.
-    pub descending: bool,
-    /// Whether rows without a value come first, whatever the direction.
-    pub nulls_first: bool,
 }
 
 /// Gives all rows in order, by the order of Arrow's row format, once its stream has ended. Rows
@@ -101,61 +92,6 @@ impl SortSpec {
             compression: ArrowCompression::None,
         }
     }
-
-    /// Brings rows of `schema` into a form in which their order is that of their bytes.
-    fn converter(&self, schema: &SchemaRef) -> Result<RowConverter, SpecError> {
-        if self.order.is_empty() {
-            return Err(SpecError::NoOrder);
-        }
-        let mut fields = Vec::new();
-        for key in &self.order {
-            let columns = schema.fields();
-            let field = columns
-                .get(key.column)
-                .ok_or_else(|| SpecError::NoColumn {
-                    what: "the order".to_owned(),
-                    column: key.column,
-                    columns: columns.len(),
-                })?;
-            let options = SortOptions {
-                descending: key.descending,
-                nulls_first: key.nulls_first,
-            };
-            let data_type = field.data_type().clone();
-            let by = SortField::new_with_options(data_type.clone(), options);
-            if !RowConverter::supports_fields(std::slice::from_ref(&by)) {
-                return Err(SpecError::ColumnType {
-                    what: "the order".to_owned(),
-                    column: key.column,
-                    data_type,
-                });
-            }
-            fields.push(by);
-        }
-        RowConverter::new(fields).map_err(|error| SpecError::Key {
-            message: error.to_string(),
-        })
-    }
-}
-
-impl SortKey {
-    /// By `column`, the least first and nulls last.
-    pub const fn ascending(column: usize) -> Self {
-        Self {
-            column,
-            descending: false,
-            nulls_first: false,
-        }
-    }
-
-    /// By `column`, the greatest first and nulls last.
-    pub const fn descending(column: usize) -> Self {
-        Self {
-            column,
-            descending: true,
-            nulls_first: false,
-        }
-    }
 }
 
 impl Sort {
@@ -164,7 +100,10 @@ impl Sort {
     /// # Errors
     /// When nothing is ordered by, a column does not exist, or it cannot be ordered by.
     pub fn new(input: SchemaRef, spec: SortSpec) -> Result<Self, SpecError> {
-        let converter = spec.converter(&input)?;
+        if spec.order.is_empty() {
+            return Err(SpecError::NoOrder);
+        }
+        let converter = order_converter(&input, &spec.order)?;
         Ok(Self {
             input: input.clone(),
             sorter: Some(Sorter::new(input, spec, converter)),
@@ -236,8 +175,8 @@ impl Sort {
 impl Operator<RecordBatch, RecordBatch> for Sort {
     fn open(&mut self, subtask: &Subtask, bell: &Bell) -> Result<(), OperatorError> {
         let sorter = self.sorter.take();
-        let sorter = sorter
-            .ok_or_else(|| OperatorError::new(format!("{subtask} was opened before")))?;
+        let sorter =
+            sorter.ok_or_else(|| OperatorError::new(format!("{subtask} was opened before")))?;
         self.thread = Some(Thread::start(sorter, bell)?);
         Ok(())
     }
@@ -296,12 +235,8 @@ impl Thread {
         let (sender, batches) = side_channel(channel.0, channel.1, bell.clone(), side.clone());
         let (results, sorted) = side_channel(channel.0, channel.1, side, bell.clone());
         let state = SortThread::new(sorter, batches, results);
-        let handle = side_thread::spawn(
-            "ringway-sort",
-            state,
-            SortThread::run,
-            SortThread::panicked,
-        )?;
+        let handle =
+            side_thread::spawn("ringway-sort", state, SortThread::run, SortThread::panicked)?;
         Ok(Self {
             sender: Some(sender),
             sorted,

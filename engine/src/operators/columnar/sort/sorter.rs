@@ -157,7 +157,8 @@ impl Sorter {
         // Of one schema all of them, so that rows of several can be put into one batch.
         let batch = RecordBatch::try_new(self.schema.clone(), batch.columns().to_vec())?;
         let keys = self.keys_of(&batch)?;
-        self.held_bytes += batch.bytes() + keys.size() + size_of::<(usize, usize)>() * batch.num_rows();
+        self.held_bytes +=
+            batch.bytes() + keys.size() + size_of::<(usize, usize)>() * batch.num_rows();
         self.held.push(batch);
         self.keys.push(keys);
         if self.held_bytes > self.spec.memory_max_bytes {
@@ -167,10 +168,7 @@ impl Sorter {
     }
 
     /// Gives all rows in order.
-    fn finish(
-        mut self,
-        give: &mut dyn FnMut(Sorted) -> Result<(), Stop>,
-    ) -> Result<(), Stop> {
+    fn finish(mut self, give: &mut dyn FnMut(Sorted) -> Result<(), Stop>) -> Result<(), Stop> {
         if self.spilled.is_none() {
             let order = self.order_of_held();
             return in_batches(&self.held, &order, &mut |batch| give(Sorted::Batch(batch)));
@@ -190,7 +188,9 @@ impl Sorter {
 
     fn keys_of(&self, batch: &RecordBatch) -> Result<Rows, OperatorError> {
         let order = self.spec.order.iter();
-        let columns: Vec<ArrayRef> = order.map(|key| Arc::clone(batch.column(key.column))).collect();
+        let columns: Vec<ArrayRef> = order
+            .map(|key| Arc::clone(batch.column(key.column)))
+            .collect();
         Ok(self.converter.convert_columns(&columns)?)
     }
 
@@ -218,9 +218,8 @@ impl Sorter {
         let held = std::mem::take(&mut self.held);
         self.held_bytes = 0;
         let mut writer = self.writer()?;
-        let mut write = |batch: RecordBatch| -> Result<(), OperatorError> {
-            Ok(writer.write(&batch)?)
-        };
+        let mut write =
+            |batch: RecordBatch| -> Result<(), OperatorError> { Ok(writer.write(&batch)?) };
         in_batches(&held, &order, &mut write)?;
         self.runs()?.end_run(writer, None)
     }
