@@ -239,14 +239,7 @@ impl fmt::Display for Summary<'_> {
             }
         }
         for blocking in &self.blocking {
-            writeln!(
-                f,
-                "  blocking {}: {} rows, {} spilled, read {}",
-                blocking.name,
-                grouped(blocking.rows),
-                bytes(blocking.bytes),
-                counted(blocking.reads as usize, "time")
-            )?;
+            writeln!(f, "  blocking {blocking}")?;
         }
         for (name, stream) in edges::by_stream(&self.report.tasks) {
             writeln!(
@@ -274,6 +267,19 @@ impl fmt::Display for ConnectorSummary<'_> {
             Some(checksum) => write!(f, ", checksum {checksum}"),
             None => Ok(()),
         }
+    }
+}
+
+impl fmt::Display for BlockingSummary<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: {} rows, {} spilled, read {}",
+            self.name,
+            grouped(self.rows),
+            bytes(self.bytes),
+            counted(self.reads as usize, "time")
+        )
     }
 }
 
