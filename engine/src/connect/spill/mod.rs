@@ -11,3 +11,6 @@ mod folder;
 pub use exchange::{BlockingOptions, Spill, SpillReport, SpillSink, SpillSource};
 pub use file::{SpillBudget, SpillReader, SpillWriter, SpilledFile};
 pub use folder::SpillFolder;
+
+#[cfg(test)]
+mod tests;

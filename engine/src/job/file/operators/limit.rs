@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::grouped::require_one_subtask;
 use super::own_keys;
 use crate::job::Port;
 use crate::job::file::error::JobFileError;
@@ -20,6 +21,7 @@ struct Keys {
 
 pub(super) fn add(wiring: &mut Wiring<'_>, consumer: &Consumer<'_>) -> Result<(), JobFileError> {
     let Keys { rows, offset } = own_keys(wiring, consumer)?;
+    require_one_subtask(wiring, consumer)?;
     let input = wiring.input(consumer)?;
     let node = wiring.operator(consumer, &input, &[], move |_| {
         Ok(Box::new(Limit::new(rows, offset)))

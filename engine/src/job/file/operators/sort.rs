@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::grouped::require_one_subtask;
 use super::{own_keys, top_n};
 use crate::connect::ArrowCompression;
 use crate::job::Port;
@@ -26,6 +27,7 @@ struct Keys {
 
 pub(super) fn add(wiring: &mut Wiring<'_>, consumer: &Consumer<'_>) -> Result<(), JobFileError> {
     let keys: Keys = own_keys(wiring, consumer)?;
+    require_one_subtask(wiring, consumer)?;
     let input = wiring.input(consumer)?;
     let mut spec = SortSpec::new(order(wiring, consumer, &keys.order, &input)?);
     spec.spill_dir = wiring.spill_dir.clone();
