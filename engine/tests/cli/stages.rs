@@ -73,7 +73,7 @@ fn the_summary_and_the_plan_say_what_is_spilled() {
     let text = String::from_utf8(plan.stdout).unwrap();
     for part in [
         "\nstages, one after the other:\n  1: numbers > spilled.spill\n  2: spilled > sorted > nowhere\n",
-        "\n  spilled spills at most 1 GiB to ",
+        "\n  spilled spills at most 1.0 GiB to ",
         "what reads it is run again 1 time at most\n",
     ] {
         assert!(text.contains(part), "{part}: {text}");
