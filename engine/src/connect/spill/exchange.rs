@@ -5,17 +5,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow::array::RecordBatch;
-use ringway_shm::Bell;
+use ringway_shm::{Bell, PopError};
 
 use crate::clock::ProcessingTime;
-use crate::connect::arrow_sink::ArrowCompression;
-use crate::connect::reader::{ReadJob, ReadOutput, SplitSource, Stop};
-use crate::connect::{BatchWriter, ConnectError, ConnectorStats, WriterSink};
-use crate::element::{Barrier, Watermark};
-use crate::error::OperatorError;
-use crate::operator::{
-    Emitter, Progress, Sink, Source, SourceProgress, StateReader, StateWriter, Subtask,
+use crate::connect::side::reader::{Read, ReadJob, ReadOutput, Reader, Stop};
+use crate::connect::{
+    ArrowCompression, BatchWriter, ConnectError, ConnectorStats, Position, WriterSink,
 };
+use crate::element::Watermark;
+use crate::error::OperatorError;
+use crate::operator::{Emitter, Progress, Sink, Source, SourceProgress, Subtask};
 
 use super::file::{SpillBudget, SpillWriter, SpilledFile};
 use super::folder::SpillFolder;
@@ -212,8 +211,10 @@ impl Spill {
         let job = SpillRead {
             outputs: own.map(|(_, spilled)| spilled.clone()).collect(),
         };
-        let inner = SplitSource::of_job(Box::new(job), ConnectorStats::default(), None);
-        Ok(SpillSource { inner })
+        Ok(SpillSource {
+            job: Some(job),
+            reader: None,
+        })
     }
 
     fn not_running(&self) -> OperatorError {
@@ -340,35 +341,42 @@ impl BatchWriter for ExchangeWriter {
 
 /// The half of a blocking exchange that reads, for one subtask.
 pub struct SpillSource {
-    inner: SplitSource,
+    /// None once it is open.
+    job: Option<SpillRead>,
+    reader: Option<Reader>,
 }
 
 impl Source<RecordBatch> for SpillSource {
     fn open(&mut self, subtask: &Subtask, bell: &Bell) -> Result<(), OperatorError> {
-        self.inner.open(subtask, bell)
+        let job = self.job.take();
+        let job = job.ok_or_else(|| OperatorError::new(format!("{subtask} was opened before")))?;
+        let stats = ConnectorStats::default();
+        self.reader = Some(Reader::start(Box::new(job), stats, bell)?);
+        Ok(())
     }
 
     fn poll(
         &mut self,
         out: &mut Emitter<'_, RecordBatch>,
     ) -> Result<SourceProgress, OperatorError> {
-        self.inner.poll(out)
+        let reader = self.reader.as_mut();
+        let reader = reader.ok_or_else(|| OperatorError::new("this source is not open"))?;
+        match reader.try_pop() {
+            Ok(Read::Batch { batch, .. }) => out.emit(batch),
+            Ok(Read::Watermark(watermark)) => out.watermark(watermark),
+            Ok(Read::Note(_)) => {}
+            Ok(Read::Failed(error)) => return Err(error.into()),
+            Err(PopError::Empty) => return Ok(SourceProgress::Pending(None)),
+            Err(PopError::Finished) => return Ok(SourceProgress::End),
+            Err(PopError::Abandoned) => {
+                return Err(OperatorError::new("the reader of this source is gone"));
+            }
+        }
+        Ok(SourceProgress::Ready)
     }
 
     fn is_inner(&self) -> bool {
         true
-    }
-
-    fn snapshot(
-        &mut self,
-        barrier: Barrier,
-        state: &mut dyn StateWriter,
-    ) -> Result<(), OperatorError> {
-        self.inner.snapshot(barrier, state)
-    }
-
-    fn restore(&mut self, state: &mut dyn StateReader) -> Result<(), OperatorError> {
-        self.inner.restore(state)
     }
 }
 
@@ -396,7 +404,7 @@ impl ReadJob for SpillRead {
                         break;
                     };
                     rows += batch.num_rows() as u64;
-                    out.batch(index, batch, None)?;
+                    out.batch(index, batch, None, Position::default())?;
                 }
             }
             for mark in marks {

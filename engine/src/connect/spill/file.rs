@@ -11,8 +11,7 @@ use arrow::error::ArrowError;
 use arrow::ipc::writer::StreamWriter;
 
 use crate::batch::Payload;
-use crate::connect::arrow_sink::ArrowCompression;
-use crate::connect::{ConnectError, ListedFile};
+use crate::connect::{ArrowCompression, ConnectError, ListedFile};
 use crate::limits::{BATCH_ROWS, IPC_BODY_BYTES_MAX};
 use crate::wire::ipc::{IpcError, IpcStreamReader};
 

@@ -214,9 +214,9 @@ impl JobHandle {
             .read_by(&chains)
             .for_each(|edge| edge.spill.read_begins());
         let built = build_alone(&staged.plan, &staged.host, Some(&chains));
-        let started = built
-            .map_err(JobError::from)
-            .and_then(|built| self.add_workers(&staged.plan, &staged.options, &staged.host, built));
+        let started = built.map_err(JobError::from).and_then(|built| {
+            self.add_workers(&staged.plan, &staged.options, &staged.host, built, None)
+        });
         self.staged = Some(staged);
         started?;
         self.begin();

@@ -12,8 +12,9 @@ use arrow::datatypes::SchemaRef;
 use ringway_shm::{Bell, PopError, PushError};
 
 use crate::batch::Payload;
-use crate::connect::channel::{SideReceiver, SideSender, side_channel};
-use crate::connect::{ArrowCompression, side_thread};
+use crate::connect::ArrowCompression;
+use crate::connect::side::channel::{SideReceiver, SideSender, side_channel};
+use crate::connect::side::thread;
 use crate::element::Watermark;
 use crate::error::OperatorError;
 use crate::operator::{Emitter, Operator, Progress, RowCounts, Subtask};
@@ -235,8 +236,7 @@ impl Thread {
         let (sender, batches) = side_channel(channel.0, channel.1, bell.clone(), side.clone());
         let (results, sorted) = side_channel(channel.0, channel.1, side, bell.clone());
         let state = SortThread::new(sorter, batches, results);
-        let handle =
-            side_thread::spawn("ringway-sort", state, SortThread::run, SortThread::panicked)?;
+        let handle = thread::spawn("ringway-sort", state, SortThread::run, SortThread::panicked)?;
         Ok(Self {
             sender: Some(sender),
             sorted,

@@ -10,7 +10,7 @@ use ringway_shm::PopError;
 
 use crate::batch::Payload;
 use crate::connect::ArrowCompression;
-use crate::connect::channel::{Gone, SideReceiver, SideSender};
+use crate::connect::side::channel::{Gone, SideReceiver, SideSender};
 use crate::connect::spill::{SpillBudget, SpillFolder, SpillWriter, SpilledFile};
 use crate::error::OperatorError;
 use crate::limits::BATCH_ROWS;
