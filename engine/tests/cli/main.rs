@@ -5,4 +5,5 @@ mod command;
 mod example;
 mod flights;
 mod processes;
+mod stages;
 mod streams;

@@ -71,12 +71,13 @@ pub(super) fn add(
         memory_bytes: connector.memory_bytes(),
         stats: connector.stats(),
     };
-    let splits = connector.parallelism_max();
+    let (splits, is_bounded) = (connector.parallelism_max(), connector.is_bounded());
     let splits = splits.map(|splits| u32::try_from(splits).unwrap_or(u32::MAX));
     let factory =
         SourceNode::<RecordBatch, _>::new(splits, move |subtask| Ok(connector.build(subtask)));
     let node = wiring.graph.add(declared.name, factory);
     wiring.graph[node].uid = common.uid;
+    wiring.graph[node].is_unbounded = !is_bounded;
     let process = common.process.map(usize::from);
     wiring.graph[node].process = process.or(is_in_one_process.then_some(0));
     wiring.graph[node].parallelism = common.parallelism.map(|subtasks| subtasks.0);
