@@ -139,12 +139,7 @@ fn run(
     prebuilt: &Prebuilt,
     count: u64,
 ) -> Result<Sample, BenchError> {
-    let words = [
-        "receive",
-        carrier.word(),
-        &load.to_string(),
-        &cpus.second.to_string(),
-    ];
+    let words = ["receive", carrier.word(), &cpus.second.to_string()];
     let mut peer = Peer::start(&words.map(str::to_owned))?;
     let (to, raw) = (peer.address, raw_tcp::chunks());
     let (began, cpu_s) = (Instant::now(), process_cpu_s());

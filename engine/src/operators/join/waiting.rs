@@ -42,16 +42,16 @@ impl<K: KeyForm, T> Waiting<K, T> {
     #[inline]
     pub(super) fn keep(&mut self, key: &K::Key, kept: Kept<T>, once: bool) -> bool {
         let time = kept.time;
-        let mut kept = Some(kept);
-        let make = || {
-            let first = kept.take()?;
-            Some(KeptRows { first, rest: None })
-        };
-        let rows = self.by_key.get_or_make(key, make);
-        if let Some((rows, kept)) = rows.zip(kept)
-            && !rows.insert(kept, once)
-        {
-            return false;
+        match self.by_key.get_mut(key) {
+            Some(rows) => {
+                if !rows.insert(kept, once) {
+                    return false;
+                }
+            }
+            None => {
+                let (first, rest) = (kept, None);
+                self.by_key.insert(key, KeptRows { first, rest });
+            }
         }
         self.due.push(time, self.next_number, key.clone());
         self.next_number += 1;
