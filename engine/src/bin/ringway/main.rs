@@ -6,6 +6,7 @@
 mod args;
 mod check;
 mod edges;
+mod line;
 mod memory;
 mod output;
 mod progress;
