@@ -4,6 +4,7 @@
 //! cannot be used, and nothing ran; 130 it was cancelled by Ctrl-C, 143 by SIGTERM.
 
 mod args;
+mod batches;
 mod check;
 mod edges;
 mod line;
