@@ -18,6 +18,7 @@ pub mod batcher;
 pub mod clock;
 pub mod column;
 pub mod connect;
+pub mod control;
 pub mod data_plane;
 pub mod edge;
 pub mod element;
@@ -40,3 +41,26 @@ pub mod worker;
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
+
+/// Runs the examples of the pages about operators.
+#[cfg(doctest)]
+mod operator_pages {
+    macro_rules! pages {
+        ($($page:ident)*) => {
+            $(
+                #[doc = include_str!(concat!("../../docs/operators/", stringify!($page), ".md"))]
+                mod $page {}
+            )*
+        };
+    }
+
+    pages! {
+        async_map boundary broadcast_connect co_process flat_map inspect process project reduce
+        triggers window
+    }
+}
+
+/// Runs the examples of the page on embedding.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/EMBEDDING.md")]
+struct Embedding;

@@ -22,6 +22,10 @@ pub const CONTROL_ELEMENTS_MAX: usize = 256;
 /// After this time a push or pop that cannot go on is reported once as stuck.
 pub const STUCK_AFTER: Duration = Duration::from_secs(3);
 
+/// Elements that an awaited half pushes or takes before it lets the other tasks of its
+/// executor run, though it need not wait: few enough that they wait for microseconds only.
+pub const ASYNC_TURN_ELEMENTS: u32 = 128;
+
 /// Bytes that one step may leave in all outboxes of a task before the step ends.
 pub const OUTBOX_BYTES_MAX: usize = 1 << 20;
 

@@ -9,17 +9,31 @@
 //! - one send is in flight on a connection at a time, and its completion tells that all of its
 //!   segments were taken by the kernel, however many short sends that took;
 //! - bytes of one connection come in order, and after the last of them one
-//!   [`Completion::Eof`] or [`Completion::Lost`];
+//!   [`Completion::Eof`] or [`Completion::Lost`]; a `Lost` can follow an `Eof`, when a send
+//!   breaks later;
+//! - a send that fails is told as `Lost` once all is read that the peer sent before; while reading
+//!   is off and such bytes are there, not before it is on again;
 //! - a connection that does not read lets the kernel hold the peer back;
 //! - after [`Driver::close`] nothing more comes of a connection but
 //!   [`Completion::Closed`], and until then every buffer given to it stays alive;
 //! - dropping a driver ends what is in flight before the memory of it goes.
 
+mod accept_error;
 mod completion;
+mod epoll;
+mod nonblocking;
+mod open;
+mod outgoing;
+pub mod sim;
+mod slots;
 mod socket;
+pub(crate) mod uring;
 
 pub use completion::{Chunk, Completion};
+pub use epoll::EpollDriver;
+pub use open::{DRIVER_VARIABLE, DriverChoice, OpenError, Opened, UnknownDriver, Why, open};
 pub use socket::Socket;
+pub use uring::UringDriver;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -86,12 +100,13 @@ pub trait Driver {
     fn attach(&mut self, socket: Socket) -> io::Result<ConnectionId>;
 
     /// Stops reading, and gives the socket back in [`Completion::Detached`] once nothing is in
-    /// flight on it; what was read before comes first.
+    /// flight on it; what was read before comes first, and so does a body, as far as it is.
     fn detach(&mut self, connection: ConnectionId);
 
     /// Begins a send of segments from the front of `queue`, at most [`SEND_SEGMENTS_MAX`] and
-    /// about [`SEND_BYTES_MAX`], and returns how many bytes that are; 0 if a send is in flight.
-    /// [`Completion::Sent`] follows when the kernel has all of them.
+    /// about [`SEND_BYTES_MAX`], and returns how many bytes that are; 0 if a send is in flight
+    /// (its [`Completion::Sent`] was not polled yet), or if nothing can be sent any more.
+    /// [`Completion::Sent`] follows when the kernel has all of them, or [`Completion::Lost`].
     fn send(&mut self, connection: ConnectionId, queue: &mut VecDeque<Bytes>) -> usize;
 
     /// Reads into chunks of the driver's pool from now on, or stops. What has been read
@@ -99,7 +114,8 @@ pub trait Driver {
     fn set_reading(&mut self, connection: ConnectionId, reads: bool);
 
     /// Reads the rest of `body` before anything else, straight from the socket where it can: for
-    /// large bodies, when the caller has used up every chunk. While the driver has it, nothing
+    /// large bodies, when the caller has used up every chunk. It is read whether reading into
+    /// chunks is on or not. While the driver has it, nothing
     /// comes as [`Completion::Read`]; bytes that were under way to a chunk are put into the body
     /// and counted as copied. [`Completion::BodyProgress`] tells of bytes, [`Completion::Body`]
     /// gives it back when it is full, or when the connection is over (before `Eof` or `Lost`).
@@ -137,7 +153,8 @@ pub trait Driver {
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()>;
 
     /// A descriptor that is readable when a poll would find something, for a host that waits by
-    /// itself. It does not cover the watched descriptor.
+    /// itself. It does not cover the watched descriptor. Poll before, and ask for it anew each
+    /// time, since asking is what tells it of work that waits in the driver.
     fn as_fd(&self) -> BorrowedFd<'_>;
 
     /// Bytes that went through one more copy than they had to.

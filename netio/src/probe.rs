@@ -14,11 +14,53 @@ use io_uring::{IoUring as Ring, Probe, opcode};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
+use crate::driver::uring;
+
 /// The environment variable that denies io_uring to this process, with the value `deny`.
 pub const DENY_VARIABLE: &str = "RINGWAY_IO_URING";
 
 /// What is carried back by the self-test.
 const TOKEN: u64 = 0x7269_6e67;
+
+/// The first kernel whose receiving goes on by itself.
+const DRIVER_KERNEL: &str = "6.0";
+
+/// What the driver sends through its ring.
+const DRIVER_OPERATIONS: [(&str, u8); 6] = [
+    ("ACCEPT", opcode::AcceptMulti::CODE),
+    ("ASYNC_CANCEL", opcode::AsyncCancel2::CODE),
+    ("POLL_ADD", opcode::PollAdd::CODE),
+    ("RECV", opcode::RecvMulti::CODE),
+    ("SENDMSG", opcode::SendMsg::CODE),
+    ("TIMEOUT", opcode::Timeout::CODE),
+];
+
+/// What the executor cannot do without. It ends the process where one is missing.
+const EXECUTOR_OPERATIONS: [(&str, u8); 23] = [
+    ("NOP", opcode::Nop::CODE),
+    ("READV", opcode::Readv::CODE),
+    ("WRITEV", opcode::Writev::CODE),
+    ("FSYNC", opcode::Fsync::CODE),
+    ("READ_FIXED", opcode::ReadFixed::CODE),
+    ("WRITE_FIXED", opcode::WriteFixed::CODE),
+    ("POLL_ADD", opcode::PollAdd::CODE),
+    ("POLL_REMOVE", opcode::PollRemove::CODE),
+    ("SENDMSG", opcode::SendMsg::CODE),
+    ("RECVMSG", opcode::RecvMsg::CODE),
+    ("TIMEOUT", opcode::Timeout::CODE),
+    ("TIMEOUT_REMOVE", opcode::TimeoutRemove::CODE),
+    ("ACCEPT", opcode::Accept::CODE),
+    ("LINK_TIMEOUT", opcode::LinkTimeout::CODE),
+    ("CONNECT", opcode::Connect::CODE),
+    ("FALLOCATE", opcode::Fallocate::CODE),
+    ("OPENAT", opcode::OpenAt::CODE),
+    ("CLOSE", opcode::Close::CODE),
+    ("STATX", opcode::Statx::CODE),
+    ("READ", opcode::Read::CODE),
+    ("WRITE", opcode::Write::CODE),
+    ("SEND", opcode::Send::CODE),
+    ("RECV", opcode::Recv::CODE),
+];
 
 /// Whether io_uring may be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,15 +84,14 @@ pub struct Denial {
 /// call, ever after.
 pub fn io_uring() -> &'static IoUring {
     static ANSWER: OnceLock<IoUring> = OnceLock::new();
-    ANSWER.get_or_init(|| {
-        let forced = env::var_os(DENY_VARIABLE).is_some_and(|value| value == "deny");
-        let tested = if forced {
-            Err(forced_denial())
-        } else {
-            self_test()
-        };
-        tested.map_or_else(IoUring::Denied, |()| IoUring::Usable)
-    })
+    ANSWER.get_or_init(|| answer(self_test))
+}
+
+/// Probes what the driver over io_uring needs, by moving bytes with it. The answer is that of the
+/// first call, ever after.
+pub fn driver() -> &'static IoUring {
+    static ANSWER: OnceLock<IoUring> = OnceLock::new();
+    ANSWER.get_or_init(|| answer(driver_test))
 }
 
 impl IoUring {
@@ -86,6 +127,12 @@ pub(crate) fn memlock_max_bytes() -> Option<u64> {
     getrlimit(Resource::Memlock).current
 }
 
+fn answer(test: impl FnOnce() -> Result<(), Denial>) -> IoUring {
+    let forced = env::var_os(DENY_VARIABLE).is_some_and(|value| value == "deny");
+    let tested = if forced { Err(forced_denial()) } else { test() };
+    tested.map_or_else(IoUring::Denied, |()| IoUring::Usable)
+}
+
 fn forced_denial() -> Denial {
     Denial::new(
         format!("io_uring is switched off by {DENY_VARIABLE}=deny"),
@@ -95,17 +142,8 @@ fn forced_denial() -> Denial {
 
 /// A filter may allow making a ring and forbid using it, so one operation goes all the way.
 fn self_test() -> Result<(), Denial> {
-    let mut ring = Ring::new(4).map_err(|error| denial("io_uring_setup", &error))?;
-    let mut probe = Probe::new();
-    ring.submitter()
-        .register_probe(&mut probe)
-        .map_err(|error| denial("io_uring_register", &error))?;
-    if let Some(missing) = missing_operation(&probe) {
-        return Err(Denial::new(
-            format!("the kernel's io_uring has no operation {missing}"),
-            "a kernel from 5.8 on has it",
-        ));
-    }
+    let (mut ring, offered) = small_ring()?;
+    require(&EXECUTOR_OPERATIONS, &offered, "5.8")?;
     let nop = opcode::Nop::new().build().user_data(TOKEN);
     // SAFETY: the operation refers to no memory and no descriptor.
     let queued = unsafe { ring.submission().push(&nop) };
@@ -126,39 +164,48 @@ fn self_test() -> Result<(), Denial> {
     ))
 }
 
-/// An operation that the executor cannot do without. It ends the process where one is missing.
-fn missing_operation(probe: &Probe) -> Option<&'static str> {
-    let needed = [
-        ("NOP", opcode::Nop::CODE),
-        ("READV", opcode::Readv::CODE),
-        ("WRITEV", opcode::Writev::CODE),
-        ("FSYNC", opcode::Fsync::CODE),
-        ("READ_FIXED", opcode::ReadFixed::CODE),
-        ("WRITE_FIXED", opcode::WriteFixed::CODE),
-        ("POLL_ADD", opcode::PollAdd::CODE),
-        ("POLL_REMOVE", opcode::PollRemove::CODE),
-        ("SENDMSG", opcode::SendMsg::CODE),
-        ("RECVMSG", opcode::RecvMsg::CODE),
-        ("TIMEOUT", opcode::Timeout::CODE),
-        ("TIMEOUT_REMOVE", opcode::TimeoutRemove::CODE),
-        ("ACCEPT", opcode::Accept::CODE),
-        ("LINK_TIMEOUT", opcode::LinkTimeout::CODE),
-        ("CONNECT", opcode::Connect::CODE),
-        ("FALLOCATE", opcode::Fallocate::CODE),
-        ("OPENAT", opcode::OpenAt::CODE),
-        ("CLOSE", opcode::Close::CODE),
-        ("STATX", opcode::Statx::CODE),
-        ("READ", opcode::Read::CODE),
-        ("WRITE", opcode::Write::CODE),
-        ("SEND", opcode::Send::CODE),
-        ("RECV", opcode::Recv::CODE),
-    ];
-    let missing = needed.iter().find(|(_, code)| !probe.is_supported(*code));
-    missing.map(|(name, _)| *name)
+/// The driver itself tells best whether it works.
+fn driver_test() -> Result<(), Denial> {
+    let (ring, offered) = small_ring()?;
+    require(&DRIVER_OPERATIONS, &offered, DRIVER_KERNEL)?;
+    let parameters = ring.params();
+    if !parameters.is_feature_ext_arg() || !parameters.is_feature_nodrop() {
+        return Err(lacks("waiting with a time limit", DRIVER_KERNEL));
+    }
+    uring::self_test().map_err(|failure| {
+        if Errno::from_io_error(&failure.error) == Some(Errno::INVAL) {
+            lacks(failure.step, DRIVER_KERNEL)
+        } else {
+            denial(failure.step, &failure.error)
+        }
+    })
+}
+
+fn small_ring() -> Result<(Ring, Probe), Denial> {
+    let ring = Ring::new(4).map_err(|error| denial("io_uring_setup", &error))?;
+    let mut offered = Probe::new();
+    ring.submitter()
+        .register_probe(&mut offered)
+        .map_err(|error| denial("io_uring_register", &error))?;
+    Ok((ring, offered))
+}
+
+fn require(needed: &[(&str, u8)], offered: &Probe, kernel: &str) -> Result<(), Denial> {
+    let missing = needed.iter().find(|(_, code)| !offered.is_supported(*code));
+    missing.map_or(Ok(()), |(name, _)| {
+        Err(lacks(&format!("operation {name}"), kernel))
+    })
+}
+
+fn lacks(what: &str, kernel: &str) -> Denial {
+    Denial::new(
+        format!("the kernel's io_uring has no {what}"),
+        format!("a kernel from {kernel} on has it"),
+    )
 }
 
 /// Names what most likely stands behind an error of one of io_uring's system calls.
-fn denial(call: &str, error: &io::Error) -> Denial {
+pub(crate) fn denial(call: &str, error: &io::Error) -> Denial {
     let cause = format!("{call} failed ({error})");
     let what_to_do = match Errno::from_io_error(error) {
         Some(Errno::PERM | Errno::ACCESS) => permission(switch().as_deref()),
@@ -225,12 +272,29 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_stays_the_same() {
+    fn the_answers_stay_the_same() {
         assert_eq!(io_uring(), io_uring());
+        assert_eq!(driver(), driver());
     }
 
     #[test]
     fn a_kernel_that_offers_nothing_lacks_an_operation() {
-        assert_eq!(missing_operation(&Probe::new()), Some("NOP"));
+        let nothing = Probe::new();
+        for (needed, first) in [
+            (&EXECUTOR_OPERATIONS[..], "no operation NOP"),
+            (&DRIVER_OPERATIONS[..], "no operation ACCEPT"),
+        ] {
+            let denial = require(needed, &nothing, "6.0").unwrap_err().to_string();
+            assert!(
+                denial.contains(first) && denial.contains("from 6.0 on"),
+                "{denial}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_driver_that_is_denied_is_not_made() {
+        let made = uring::UringDriver::new();
+        assert_eq!(made.err(), driver().usable().err());
     }
 }

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
@@ -12,23 +13,32 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use crate::barrier::Barrier;
 use crate::futex::Futex;
 use crate::sync::{Arc, AtomicU64, Ordering};
+use crate::waker::WakerSlot;
 
 /// Nobody sleeps or is about to.
 const IDLE: u32 = 0;
-/// The owner sleeps or is about to; whoever rings must wake it.
+/// The owner's thread sleeps or is about to; whoever rings must wake it.
 const ARMED: u32 = 1;
+/// The owner is a task that left its waker; whoever rings must call that.
+const REGISTERED: u32 = 2;
 
 /// Wakes one party, from any number of threads.
 ///
-/// One party parks on a bell, many may ring it: a worker has one bell and hands
-/// a clone to every ring it takes part in. A clone is another handle to the
-/// same bell.
+/// One party sleeps on a bell, many may ring it: a worker has one bell and
+/// hands a clone to every ring it takes part in. A clone is another handle to
+/// the same bell.
 ///
-/// The party that parks follows one order, and nothing is missed:
+/// The party that sleeps follows one order, and nothing is missed:
 ///
 /// 1. [`arm`](Bell::arm) announces sleep;
 /// 2. look for work once more; if there is some, [`disarm`](Bell::disarm);
 /// 3. otherwise [`park`](Bell::park).
+///
+/// A task of an asynchronous runtime does the same with other words: it leaves
+/// its waker with [`register`](Bell::register), looks for work once more, and
+/// returns `Pending` if there is none; otherwise, and when it is dropped, it
+/// calls [`withdraw`](Bell::withdraw). Any bell serves either way, one party
+/// at a time.
 ///
 /// The other side publishes its work first and calls [`ring`](Bell::ring)
 /// after. That makes a system call only if the owner is armed, so a peer which
@@ -46,11 +56,12 @@ struct Core {
     word: Futex,
     rings: AtomicU64,
     descriptor: Option<OwnedFd>,
+    waker: WakerSlot,
 }
 
 impl Bell {
-    /// A bell for a thread that waits for nothing else: [`park`](Bell::park)
-    /// sleeps on a futex, whichever thread calls it.
+    /// A bell for a thread or a task that waits for nothing else:
+    /// [`park`](Bell::park) sleeps on a futex, whichever thread calls it.
     pub fn thread() -> Bell {
         Bell::new(None, Barrier::detect())
     }
@@ -89,10 +100,41 @@ impl Bell {
         }
     }
 
-    /// Whether the owner sleeps or is about to.
+    /// Leaves the waker of the task that owns this half, for the next ring to
+    /// call. The task must look for work once more afterwards, and return
+    /// `Pending` only if there is none. It replaces the waker that was left
+    /// before; each is called once at most.
+    ///
+    /// If a ring is under way at this moment, the waker may be called at once.
+    pub fn register(&self, waker: &Waker) {
+        if !self.core.waker.put(waker) {
+            // Whoever rings is taking the last one; this task just asks again.
+            return waker.wake_by_ref();
+        }
+        // After the waker, so that whoever takes the mark finds it there, or finds
+        // another ring that takes it and calls it. The exchange follows, in the
+        // order of the word, those of all rings that took an older mark, and
+        // Acquire pairs with their Release: what they were for is seen by the look
+        // that follows, so that they may go without a waker.
+        self.core.word.swap(REGISTERED, Ordering::AcqRel);
+        if !self.barrier.heavy() {
+            self.ring_armed();
+        }
+    }
+
+    /// Takes back [`register`](Bell::register), because there was work after
+    /// all or the task waits no more. The waker is dropped.
+    pub fn withdraw(&self) {
+        // Acquire pairs with the Release in `ring_armed`.
+        self.core.word.swap(IDLE, Ordering::Acquire);
+        // If a ring is taking it at this moment, that one drops it.
+        drop(self.core.waker.take());
+    }
+
+    /// Whether the owner sleeps or is about to, as a thread or as a task.
     #[inline]
     pub fn is_armed(&self) -> bool {
-        self.core.word.load(Ordering::Relaxed) == ARMED
+        self.core.word.load(Ordering::Relaxed) != IDLE
     }
 
     /// Sleeps until the bell rings or `timeout` has passed; `None` waits
@@ -147,7 +189,8 @@ impl Bell {
         self.core.drain();
     }
 
-    /// How many times a ring really woke the owner, one system call each.
+    /// How many times a ring really woke the owner: one system call, or one
+    /// call of a task's waker each.
     pub fn rings_total(&self) -> u64 {
         self.core.rings.load(Ordering::Relaxed)
     }
@@ -164,6 +207,7 @@ impl Bell {
             word: Futex::new(IDLE),
             rings: AtomicU64::new(0),
             descriptor,
+            waker: WakerSlot::new(),
         };
         Bell {
             core: Arc::new(CachePadded::new(core)),
@@ -174,10 +218,15 @@ impl Bell {
     #[cold]
     fn ring_armed(&self) {
         // Of several that ring at once, the one that takes the mark wakes.
-        // Release pairs with the Acquire in `park`, `disarm` and `clear`.
-        if self.core.word.swap(IDLE, Ordering::AcqRel) == ARMED {
-            self.core.rings.fetch_add(1, Ordering::Relaxed);
-            self.core.wake();
+        // Release pairs with the Acquire in `park`, `disarm`, `clear`,
+        // `register` and `withdraw`.
+        match self.core.word.swap(IDLE, Ordering::AcqRel) {
+            ARMED => {
+                self.core.rings.fetch_add(1, Ordering::Relaxed);
+                self.core.wake();
+            }
+            REGISTERED => self.core.wake_task(),
+            _ => {}
         }
     }
 }
@@ -212,6 +261,15 @@ impl Core {
         };
         // The one error besides an interrupt is a full count, which is readable.
         let _ = rustix::io::retry_on_intr(|| rustix::io::write(descriptor, &1u64.to_ne_bytes()));
+    }
+
+    /// Without a waker another ring has taken it and calls it: the task looks
+    /// for work after that.
+    fn wake_task(&self) {
+        if let Some(waker) = self.waker.take() {
+            self.rings.fetch_add(1, Ordering::Relaxed);
+            waker.wake();
+        }
     }
 
     /// Takes the count of the descriptor, where there is one.
@@ -328,5 +386,75 @@ mod tests {
         assert!(!readable(&bell));
         assert!(!bell.is_armed());
         assert!(Bell::thread().as_fd().is_none());
+    }
+
+    /// Counts how often it is called.
+    #[derive(Default)]
+    struct Calls(std::sync::atomic::AtomicU32);
+
+    impl std::task::Wake for Calls {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        }
+    }
+
+    fn calls() -> (std::sync::Arc<Calls>, Waker, impl Fn() -> u32) {
+        let calls = std::sync::Arc::new(Calls::default());
+        let counted = calls.clone();
+        let count = move || counted.0.load(std::sync::atomic::Ordering::SeqCst);
+        (calls.clone(), Waker::from(calls), count)
+    }
+
+    #[test]
+    fn a_registered_waker_is_called_by_the_next_ring_alone() {
+        for bell in every_kind() {
+            let (_, waker, count) = calls();
+            bell.register(&waker);
+            assert!(bell.is_armed());
+            assert_eq!(count(), 0);
+            bell.ring();
+            bell.ring();
+            assert_eq!((count(), bell.rings_total()), (1, 1));
+            assert!(!bell.is_armed());
+        }
+    }
+
+    #[test]
+    fn of_two_registered_wakers_the_later_is_called() {
+        for bell in every_kind() {
+            let ((_, first, count), (_, second, later)) = (calls(), calls());
+            bell.register(&first);
+            bell.register(&second);
+            bell.ring();
+            assert_eq!((count(), later()), (0, 1));
+        }
+    }
+
+    #[test]
+    fn a_withdrawn_waker_is_dropped_and_not_called() {
+        for bell in every_kind() {
+            let (calls, waker, count) = calls();
+            bell.register(&waker);
+            drop(waker);
+            bell.withdraw();
+            assert!(!bell.is_armed());
+            bell.ring();
+            assert_eq!((count(), bell.rings_total()), (0, 0));
+            // The one in hand and the one that counts.
+            assert_eq!(std::sync::Arc::strong_count(&calls), 2);
+        }
+    }
+
+    #[test]
+    fn a_thread_may_park_where_a_task_has_waited() {
+        for bell in every_kind() {
+            let (_, waker, count) = calls();
+            bell.register(&waker);
+            bell.ring();
+            bell.arm();
+            bell.ring();
+            assert!(bell.park(LONG));
+            assert_eq!((count(), bell.rings_total()), (1, 2));
+        }
     }
 }

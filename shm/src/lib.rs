@@ -35,6 +35,7 @@ mod ring;
 mod shared;
 mod slots;
 mod sync;
+mod waker;
 
 pub use bell::Bell;
 pub use chunk::Chunk;

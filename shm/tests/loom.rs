@@ -8,8 +8,9 @@
 #![cfg(loom)]
 
 use std::mem::ManuallyDrop;
+use std::task::{Wake, Waker};
 
-use loom::sync::Arc;
+use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 use ringway_shm::{Bell, Consumer, PopError, Producer, PushError, ring};
 
@@ -309,5 +310,168 @@ fn a_producer_that_waits_for_released_weight_is_woken_with_it() {
         }
         assert_eq!(producer.slots(), 2);
         drop(popping.join().unwrap());
+    });
+}
+
+/// The waker of a task that is run by a thread of the model.
+struct Task {
+    woken: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Task {
+    fn new() -> std::sync::Arc<Task> {
+        std::sync::Arc::new(Task {
+            woken: Mutex::new(false),
+            changed: Condvar::new(),
+        })
+    }
+
+    /// Sleeps until the waker was called since the last time.
+    fn sleep(&self) {
+        let mut woken = self.woken.lock().unwrap();
+        while !*woken {
+            woken = self.changed.wait(woken).unwrap();
+        }
+        *woken = false;
+        drop(woken);
+        // A task that is woken because a ring is at its waker asks until that is done, and
+        // the model has to know that the ring needs to go on for it.
+        thread::yield_now();
+    }
+}
+
+impl Wake for Task {
+    fn wake(self: std::sync::Arc<Self>) {
+        *self.woken.lock().unwrap() = true;
+        self.changed.notify_one();
+    }
+}
+
+#[test]
+fn a_registered_consumer_never_misses_the_push() {
+    model(|| {
+        let (mut producer, mut consumer) = pair(1);
+        let pushing = thread::spawn(move || {
+            producer.try_push(7).unwrap();
+            producer
+        });
+        let task = Task::new();
+        let bell = consumer.consumer_bell().clone();
+        bell.register(&Waker::from(task.clone()));
+        if consumer.is_ready() {
+            bell.withdraw();
+        } else {
+            task.sleep();
+        }
+        assert_eq!(consumer.try_pop(), Ok(7));
+        drop(pushing.join().unwrap());
+        drop(consumer);
+        assert_eq!(std::sync::Arc::strong_count(&task), 1, "a waker leaked");
+    });
+}
+
+/// As with parking: shows that these models can fail.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_consumer_that_does_not_look_again_after_registering_sleeps_for_ever() {
+    model(|| {
+        let (mut producer, consumer) = pair(1);
+        let consumer = ManuallyDrop::new(consumer);
+        let pushing = ManuallyDrop::new(thread::spawn(move || {
+            producer.try_push(7).unwrap();
+            producer
+        }));
+        let task = ManuallyDrop::new(Task::new());
+        if !consumer.is_ready() {
+            let waker = ManuallyDrop::new(Waker::from((*task).clone()));
+            consumer.consumer_bell().register(&waker);
+            task.sleep();
+        }
+        drop(ManuallyDrop::into_inner(pushing).join().unwrap());
+        drop(ManuallyDrop::into_inner(consumer));
+    });
+}
+
+/// A task that moves to another thread comes with another waker, and the first is of no use
+/// any more.
+#[test]
+fn a_task_that_registers_again_is_woken_through_the_later_waker() {
+    model(|| {
+        let (mut producer, mut consumer) = pair(1);
+        let pushing = thread::spawn(move || {
+            producer.try_push(7).unwrap();
+            producer
+        });
+        let (before, task) = (Task::new(), Task::new());
+        let bell = consumer.consumer_bell().clone();
+        bell.register(&Waker::from(before.clone()));
+        bell.register(&Waker::from(task.clone()));
+        if consumer.is_ready() {
+            bell.withdraw();
+        } else {
+            task.sleep();
+        }
+        assert_eq!(consumer.try_pop(), Ok(7));
+        drop(pushing.join().unwrap());
+        drop(consumer);
+        assert_eq!(std::sync::Arc::strong_count(&before), 1, "a waker leaked");
+    });
+}
+
+#[test]
+fn one_registered_waker_serves_two_rings() {
+    model(|| {
+        let bell = Bell::thread();
+        let (mut first, mut from_first) = ring(1, Bell::thread(), bell.clone());
+        let (mut second, mut from_second) = ring(1, Bell::thread(), bell.clone());
+        let one = thread::spawn(move || {
+            first.try_push(1).unwrap();
+            first
+        });
+        let two = thread::spawn(move || {
+            second.try_push(2).unwrap();
+            second
+        });
+        let task = Task::new();
+        let waker = Waker::from(task.clone());
+        let mut sum = 0;
+        while sum < 3 {
+            bell.register(&waker);
+            if from_first.is_empty() && from_second.is_empty() {
+                task.sleep();
+            } else {
+                bell.withdraw();
+            }
+            sum += from_first.try_pop().unwrap_or(0) + from_second.try_pop().unwrap_or(0);
+        }
+        drop((one.join().unwrap(), two.join().unwrap()));
+    });
+}
+
+/// A future that is dropped withdraws while a ring may be under way; the next one waits with
+/// a waker of its own.
+#[test]
+fn a_waker_that_is_withdrawn_during_a_ring_does_not_cost_the_next_its_wake_up() {
+    model(|| {
+        let (mut producer, mut consumer) = pair(2);
+        let pushing = thread::spawn(move || {
+            producer.try_push(7).unwrap();
+            producer
+        });
+        let (dropped, task) = (Task::new(), Task::new());
+        let bell = consumer.consumer_bell().clone();
+        bell.register(&Waker::from(dropped.clone()));
+        bell.withdraw();
+        bell.register(&Waker::from(task.clone()));
+        if consumer.is_ready() {
+            bell.withdraw();
+        } else {
+            task.sleep();
+        }
+        assert_eq!(consumer.try_pop(), Ok(7));
+        drop(pushing.join().unwrap());
+        drop(consumer);
+        assert_eq!(std::sync::Arc::strong_count(&dropped), 1, "a waker leaked");
     });
 }

@@ -1,5 +1,6 @@
 //! What the suites share: the promises of an edge as functions, seeds, measuring the process.
 
+pub mod block_on;
 pub mod conformance;
 pub mod seed;
 pub mod within;

@@ -8,7 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ringway::batch::{Row, Rows};
-use ringway::data_plane::{ConnectOptions, DISABLE_LOCAL_VARIABLE, DataPlane, ListenOptions};
+use ringway::data_plane::{
+    ConnectOptions, DISABLE_LOCAL_VARIABLE, DataPlane, ListenOptions, TransportChoice,
+};
 use ringway::edge::{
     EdgeOptions, Ending, Failure, Popped, Receiver, RejectReason, Sender, Transport, local,
 };
@@ -198,22 +200,16 @@ fn b54_the_environment_decides_whether_the_local_transport_is_on() {
     assert_eq!(plane.is_local_enabled(), !off);
     let options = ListenOptions::new("127.0.0.1", 0);
     let listener = plane.listen::<Numbers>(options, Bell::thread()).unwrap();
-    let sender = plane.connect::<Numbers>(
-        "127.0.0.1",
-        listener.port(),
-        Bell::thread(),
-        ConnectOptions::default(),
-    );
-    match sender {
-        Ok(_) => assert!(!off),
-        Err(error) => {
-            assert!(off);
-            assert!(
-                error.to_string().contains(DISABLE_LOCAL_VARIABLE),
-                "{error}"
-            );
-        }
+    let connect = |transport| {
+        let options = ConnectOptions::default().transport(transport);
+        plane.connect::<Numbers>("127.0.0.1", listener.port(), Bell::thread(), options)
+    };
+    if off {
+        let error = connect(TransportChoice::Local).unwrap_err().to_string();
+        assert!(error.contains(DISABLE_LOCAL_VARIABLE), "{error}");
     }
+    let sender = connect(TransportChoice::Auto).unwrap();
+    assert_eq!(sender.transport() == Transport::Socket, off);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use ringway::expr::Expr;
 use ringway::job::BatchStream;
 use ringway::operators::columnar::{AssignWatermarks, Filter};
-use ringway::operators::window::{WindowAggregate, WindowAssigner, WindowSpec};
+use ringway::operators::window::{EarlyResults, WindowAggregate, WindowAssigner, WindowSpec};
 use ringway::operators::{AggregateKind, AggregateSpec};
 use ringway::watermark::WatermarkStrategy;
 
@@ -80,6 +80,7 @@ pub(crate) fn hourly(flights: BatchStream) -> BatchStream {
                     of_delay(AggregateKind::Max, "max_delay"),
                 ],
                 allowed_lateness_ms: 0,
+                early: EarlyResults::default(),
                 late: None,
             };
             Ok(WindowAggregate::new(schema(), spec)?)

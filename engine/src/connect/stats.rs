@@ -42,7 +42,7 @@ impl ConnectorStats {
     }
 
     /// Adds `delta`; for threads that may wait a moment.
-    pub(super) fn add(&self, delta: &Counters) {
+    pub fn add(&self, delta: &Counters) {
         self.lock().add(delta);
     }
 

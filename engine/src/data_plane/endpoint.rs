@@ -21,7 +21,7 @@ enum Offer<B: Payload> {
     /// No sender has connected.
     Open,
     /// A sender has connected; its receiver waits for the listener.
-    Connected(Receiver<B>),
+    Connected(Box<Receiver<B>>),
     /// The listener has taken its receiver.
     Taken,
     /// The listener is gone.
@@ -54,17 +54,33 @@ impl<B: Payload> Endpoint<B> {
         }
         let bell = self.receiver_bell.clone();
         let (sender, receiver) = local::open(self.edge.clone(), sender_bell, bell);
-        *offer = Offer::Connected(receiver);
+        *offer = Offer::Connected(Box::new(receiver));
         drop(offer);
         self.receiver_bell.ring();
         Ok(sender)
+    }
+
+    /// Leaves a receiver that came over a connection for the listener, and wakes it. If a
+    /// sender was faster, the receiver goes, and its peer learns of it.
+    pub(super) fn deliver(&self, receiver: Receiver<B>) {
+        let mut offer = self.lock();
+        if let Offer::Open = *offer {
+            *offer = Offer::Connected(Box::new(receiver));
+            drop(offer);
+            self.receiver_bell.ring();
+        }
+    }
+
+    /// Whether a sender may still connect.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(*self.lock(), Offer::Open)
     }
 
     /// Takes the receiver, if a sender has connected.
     pub(super) fn take(&self) -> Option<Receiver<B>> {
         let mut offer = self.lock();
         match std::mem::replace(&mut *offer, Offer::Taken) {
-            Offer::Connected(receiver) => Some(receiver),
+            Offer::Connected(receiver) => Some(*receiver),
             other => {
                 *offer = other;
                 None

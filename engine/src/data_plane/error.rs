@@ -17,24 +17,29 @@ pub enum ListenError {
         /// How many there are.
         ports: usize,
     },
+    /// The system does not let this process listen there; the text says why and what to do.
+    #[error("{0}")]
+    Bind(String),
+    /// Nobody can drive connections; the text says why and what to do.
+    #[error("cannot listen: {0}")]
+    NoLinks(String),
 }
 
 /// Why a sender did not get its edge.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
-    /// Nothing of this process listens there: listen first, or correct host and port.
-    #[error(
-        "cannot connect to {endpoint}: nothing listens there in this process, and no transport \
-         to other processes is available in this build"
-    )]
+    /// Nothing of this process listens there, and no other was to be asked: listen first,
+    /// correct host and port, or allow sockets.
+    #[error("cannot connect to {endpoint}: nothing listens there in this process")]
     NotListening {
         /// The host and port that were asked for.
         endpoint: String,
     },
-    /// The local transport is off: switch it on where it was switched off.
+    /// The local transport is off, and no other was allowed: switch it on where it was
+    /// switched off, or allow sockets.
     #[error(
         "cannot connect to {endpoint}: the local transport is switched off {by}, and no other \
-         transport is available in this build"
+         transport is allowed"
     )]
     LocalDisabled {
         /// The host and port that were asked for.
@@ -59,6 +64,12 @@ pub enum ConnectError {
         /// The host and port that were asked for.
         endpoint: String,
     },
+    /// Nobody answered in time; the text lists each address with the reason.
+    #[error("{0}")]
+    Unreachable(String),
+    /// Nobody can drive connections; the text says why and what to do.
+    #[error("cannot connect: {0}")]
+    NoLinks(String),
 }
 
 /// Why a listener gave no receiver.

@@ -1,12 +1,15 @@
 //! The receiving side of an endpoint, until it has its receiver.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use crate::batch::Payload;
 use crate::clock::Clock;
-use crate::edge::{EdgeOptions, Receiver};
+use crate::edge::remote::LinksHandle;
+use crate::edge::{Bell, EdgeOptions, Receiver, look_twice};
 
 use super::endpoint::Endpoint;
 use super::names::{self, Names};
@@ -18,14 +21,22 @@ pub struct Listener<B: Payload> {
     plane: DataPlane,
     names: Names,
     endpoint: Arc<Endpoint<B>>,
+    /// Whose thread accepts connections, where others than this process may connect.
+    accepting: Option<LinksHandle>,
 }
 
 impl<B: Payload> Listener<B> {
-    pub(super) fn new(plane: DataPlane, names: Names, endpoint: Arc<Endpoint<B>>) -> Self {
+    pub(super) fn new(
+        plane: DataPlane,
+        names: Names,
+        endpoint: Arc<Endpoint<B>>,
+        accepting: Option<LinksHandle>,
+    ) -> Self {
         Self {
             plane,
             names,
             endpoint,
+            accepting,
         }
     }
 
@@ -54,8 +65,23 @@ impl<B: Payload> Listener<B> {
         self.accept_within(Some(timeout))
     }
 
-    /// The port; the one that was chosen where 0 was asked for. As long as every edge is local
-    /// it is a number in the registry, and says nothing about ports of the kernel.
+    /// Takes the receiver, waiting for a sender without limit. The task sleeps meanwhile and
+    /// is woken through the receiver's bell, which nothing else may be waiting on. Dropping
+    /// the future takes nothing.
+    ///
+    /// # Errors
+    /// [`AcceptError::AlreadyTaken`]: there is one receiver, and it was taken before.
+    pub fn accept_async(&self) -> impl Future<Output = Result<Receiver<B>, AcceptError>> + '_ {
+        let registered = Registered(self.endpoint.receiver_bell());
+        poll_fn(move |cx| {
+            let attempt = || self.answer();
+            look_twice(registered.0, cx, attempt).map_or(Poll::Pending, Poll::Ready)
+        })
+    }
+
+    /// The port; the one that was chosen where 0 was asked for. Where only senders of this
+    /// process may connect it is a number in the registry, and says nothing about ports of the
+    /// kernel.
     pub fn port(&self) -> u16 {
         self.names.port()
     }
@@ -80,11 +106,7 @@ impl<B: Payload> Listener<B> {
         let clock = Clock::start();
         loop {
             bell.arm();
-            let answer = match self.try_accept() {
-                Some(receiver) => Some(Ok(receiver)),
-                None if self.endpoint.is_taken() => Some(Err(AcceptError::AlreadyTaken)),
-                None => None,
-            };
+            let answer = self.answer();
             let remaining = timeout.map(|timeout| timeout.saturating_sub(clock.now().0));
             let is_over = remaining.is_some_and(|remaining| remaining.is_zero());
             let answer = answer.or(is_over.then_some(Err(AcceptError::TimedOut)));
@@ -95,12 +117,35 @@ impl<B: Payload> Listener<B> {
             bell.park(remaining);
         }
     }
+
+    /// What accepting gives, if it need not wait.
+    fn answer(&self) -> Option<Result<Receiver<B>, AcceptError>> {
+        match self.try_accept() {
+            Some(receiver) => Some(Ok(receiver)),
+            None => self
+                .endpoint
+                .is_taken()
+                .then_some(Err(AcceptError::AlreadyTaken)),
+        }
+    }
+}
+
+/// Takes the waker back when the wait is over, or given up.
+struct Registered<'a>(&'a Bell);
+
+impl Drop for Registered<'_> {
+    fn drop(&mut self) {
+        self.0.withdraw();
+    }
 }
 
 impl<B: Payload> Drop for Listener<B> {
     fn drop(&mut self) {
         self.plane.lock().unregister(&self.names);
         self.endpoint.close();
+        if let Some(accepting) = &self.accepting {
+            accepting.bell().ring();
+        }
     }
 }
 

@@ -1,31 +1,37 @@
 //! The registry through which the two ends of an edge find each other.
 //!
 //! A receiver listens under a host and a port; a sender connects to them. Where both are in one
-//! process the registry itself proves it, and the edge is a ring. Which transport an edge got
-//! is chosen once, at open, and stays visible: [`Sender::transport`], and [`DataPlane::stats`].
+//! process the registry itself proves it, and the edge is a ring; otherwise it is a connection.
+//! Which transport an edge got is chosen once, at open, and stays visible:
+//! [`Sender::transport`], and [`DataPlane::stats`]. A place for shared memory between processes
+//! of one host is between the two.
 //!
-//! The lock is taken to open an edge and to give it up, never to move an element.
+//! The lock is taken to open an edge and to give it up, never to move an element. Connections
+//! are driven by a side thread, `ringway-io`, which starts with the first of them, unless
+//! the options name other [`Links`](crate::edge::remote::Links).
 //!
 //! ```
 //! use ringway::batch::{Row, Rows};
-//! use ringway::data_plane::{ConnectOptions, DataPlane, ListenOptions};
+//! use ringway::data_plane::{ConnectOptions, DataPlane, ListenOptions, TransportChoice};
 //! use ringway::edge::{Popped, Transport};
 //! use ringway::element::StreamElement;
 //! use ringway_shm::Bell;
 //!
 //! let plane = DataPlane::new();
-//! let options = ListenOptions::new("0.0.0.0", 0).advertised("worker-3");
-//! let listener = plane.listen::<Rows<i64>>(options, Bell::thread())?;
+//! let row = StreamElement::Data(Rows::from(vec![Row::at(1_000, 42_i64)]));
+//! for transport in [TransportChoice::Auto, TransportChoice::Socket] {
+//!     let options = ListenOptions::new("127.0.0.1", 0);
+//!     let listener = plane.listen::<Rows<i64>>(options, Bell::thread())?;
 //!
-//! let bell = Bell::thread();
-//! let port = listener.port();
-//! let mut sender = plane.connect("worker-3", port, bell, ConnectOptions::default())?;
-//! assert_eq!(sender.transport(), Transport::Local);
-//! let mut receiver = listener.accept()?;
+//!     let options = ConnectOptions::default().transport(transport);
+//!     let mut sender = plane.connect("127.0.0.1", listener.port(), Bell::thread(), options)?;
+//!     let is_local = transport == TransportChoice::Auto;
+//!     assert_eq!(sender.transport() == Transport::Local, is_local);
+//!     let mut receiver = listener.accept()?;
 //!
-//! let row = StreamElement::Data(Rows::from(vec![Row::at(1_000, 42)]));
-//! sender.push(row.clone())?;
-//! assert_eq!(receiver.pop(), Popped::Element(row));
+//!     sender.push(row.clone())?;
+//!     assert_eq!(receiver.pop(), Popped::Element(row.clone()));
+//! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -35,12 +41,16 @@ mod listener;
 mod names;
 mod options;
 mod registry;
+mod side_thread;
+mod sockets;
+mod streams;
 mod switch;
 
 pub use error::{AcceptError, ConnectError, ListenError};
 pub use listener::Listener;
-pub use options::{ConnectOptions, ListenOptions, TransportChoice};
+pub use options::{ConnectOptions, ListenOptions, PlaneOptions, TransportChoice};
 pub use registry::DataPlaneStats;
+pub use streams::{AcceptedStream, StreamListener};
 pub use switch::{DISABLE_LOCAL_VARIABLE, LocalOff, OffReason};
 
 use std::fmt;
@@ -50,24 +60,36 @@ use ringway_shm::Bell;
 
 use crate::batch::Payload;
 use crate::edge::Sender;
+use crate::edge::remote::{LinksHandle, RemoteOptions};
+use crate::wire::{PayloadCodec, Wired};
 
 use endpoint::Endpoint;
 use names::Names;
 use registry::Registry;
+use side_thread::SideThread;
 
 /// Where listeners register and senders look them up. A clone is another handle to the same
 /// registry.
 #[derive(Clone)]
 pub struct DataPlane {
     registry: Arc<Mutex<Registry>>,
+    side_thread: Arc<SideThread>,
+    remote: Arc<RemoteOptions>,
 }
 
 impl DataPlane {
     /// A registry of its own, in which only its own listeners are found. Whether the local
     /// transport is switched off by [`DISABLE_LOCAL_VARIABLE`] is read here, once.
     pub fn new() -> Self {
+        Self::with_options(PlaneOptions::default())
+    }
+
+    /// As [`DataPlane::new`], with these options.
+    pub fn with_options(options: PlaneOptions) -> Self {
         Self {
             registry: Arc::new(Mutex::new(Registry::new(switch::off_by_environment()))),
+            side_thread: Arc::new(SideThread::new(options.driver)),
+            remote: Arc::new(options.remote),
         }
     }
 
@@ -77,14 +99,43 @@ impl DataPlane {
         PROCESS.clone()
     }
 
-    /// Registers an endpoint that takes elements with payload `B` from one sender.
-    /// `receiver_bell` wakes whoever will own the receiver; it also rings when a sender has
-    /// connected. Dropping the listener unregisters it under all its names.
+    /// Listens for one sender, of this process or of another, which is told by
+    /// `receiver_bell`; that also wakes whoever will own the receiver. Dropping the listener
+    /// gives its port up.
+    ///
+    /// # Errors
+    /// [`ListenError`] says with each case what to do.
+    pub fn listen<B: Wired>(
+        &self,
+        options: ListenOptions,
+        receiver_bell: Bell,
+    ) -> Result<Listener<B>, ListenError> {
+        self.listen_with(options, receiver_bell, B::codec())
+    }
+
+    /// As [`DataPlane::listen`], with an explicit codec.
+    ///
+    /// # Errors
+    /// As for `listen`.
+    pub fn listen_with<B: Payload>(
+        &self,
+        options: ListenOptions,
+        receiver_bell: Bell,
+        codec: Arc<dyn PayloadCodec<B>>,
+    ) -> Result<Listener<B>, ListenError> {
+        if !options.transport.allows_socket() {
+            return self.listen_local(options, receiver_bell);
+        }
+        sockets::listen(self, options, receiver_bell, codec)
+    }
+
+    /// Registers an endpoint that takes elements from one sender of this process, of any
+    /// payload: it needs no codec. Nothing is bound in the kernel.
     ///
     /// # Errors
     /// [`ListenError::InUse`]: drop the other listener first, or choose another port.
     /// [`ListenError::NoFreePort`]: give listeners up, or name the port.
-    pub fn listen<B: Payload>(
+    pub fn listen_local<B: Payload>(
         &self,
         options: ListenOptions,
         receiver_bell: Bell,
@@ -97,34 +148,96 @@ impl DataPlane {
         let names = Names::new(&options, port);
         let endpoint = Arc::new(Endpoint::new(options.edge_at(port), receiver_bell));
         registry.register::<B>(names.clone(), endpoint.clone())?;
-        Ok(Listener::new(self.clone(), names, endpoint))
+        Ok(Listener::new(self.clone(), names, endpoint, None))
+    }
+
+    /// Listens for any number of senders of other processes, `served_max` at a time; the
+    /// others wait. Nothing is registered for senders of this process.
+    ///
+    /// # Errors
+    /// [`ListenError`] says with each case what to do.
+    pub fn listen_for_streams<B: Payload>(
+        &self,
+        options: ListenOptions,
+        bell: Bell,
+        codec: Arc<dyn PayloadCodec<B>>,
+        served_max: usize,
+    ) -> Result<StreamListener<B>, ListenError> {
+        streams::listen(self, options, bell, codec, served_max)
     }
 
     /// Connects to the endpoint that listens under `host` and `port`, and returns the sending
-    /// half of the edge. `sender_bell` wakes whoever owns it. Name, capacity and byte bound of
-    /// the edge are those that the listener chose.
+    /// half of the edge. `sender_bell` wakes whoever owns it. Blocks until the connection is
+    /// there, where one is needed: not for a worker.
     ///
-    /// A host is looked up as it is written, without name resolution; upper and lower case
-    /// and the brackets of an IPv6 address make no difference.
+    /// Within this process a host is looked up as it is written, without name resolution; upper
+    /// and lower case and the brackets of an IPv6 address make no difference. Name, capacity and
+    /// byte bound of a ring are those that the listener chose.
     ///
     /// # Errors
     /// As [`ConnectError`] says with each case. No endpoint is left half open.
-    pub fn connect<B: Payload>(
+    pub fn connect<B: Wired>(
         &self,
         host: &str,
         port: u16,
         sender_bell: Bell,
         options: ConnectOptions,
     ) -> Result<Sender<B>, ConnectError> {
-        let result = self.connect_local(host, port, sender_bell, options);
-        self.lock().count(&result);
-        match &result {
-            Ok(sender) => tracing::debug!(
-                edge = sender.name(), host, port, transport = %sender.transport(), "edge opened"
-            ),
-            Err(error) => tracing::debug!(host, port, %error, "edge refused"),
-        }
-        result
+        self.connect_with(host, port, sender_bell, options, B::codec())
+    }
+
+    /// As [`DataPlane::connect`], with an explicit codec.
+    ///
+    /// # Errors
+    /// As for `connect`.
+    pub fn connect_with<B: Payload>(
+        &self,
+        host: &str,
+        port: u16,
+        sender_bell: Bell,
+        options: ConnectOptions,
+        codec: Arc<dyn PayloadCodec<B>>,
+    ) -> Result<Sender<B>, ConnectError> {
+        let found = match options.transport.allows_local() {
+            true => self.resolve_local(host, port, sender_bell.clone()),
+            false => Err(ConnectError::NotListening {
+                endpoint: names::display(host, port),
+            }),
+        };
+        let elsewhere = match &found {
+            Err(ConnectError::NotListening { .. } | ConnectError::LocalDisabled { .. }) => true,
+            Err(_) | Ok(_) => false,
+        };
+        let result = match found {
+            // Shared memory, where the peer proves to be on this host, comes before the socket.
+            Err(_) if elsewhere && options.transport.allows_socket() => {
+                sockets::connect(self, host, port, sender_bell, options, codec)
+            }
+            found => found,
+        };
+        self.note(host, port, result)
+    }
+
+    /// As [`DataPlane::connect`], for a listener of this process and any payload.
+    ///
+    /// # Errors
+    /// As for `connect`, but never [`ConnectError::Unreachable`].
+    pub fn connect_local<B: Payload>(
+        &self,
+        host: &str,
+        port: u16,
+        sender_bell: Bell,
+    ) -> Result<Sender<B>, ConnectError> {
+        let result = self.resolve_local(host, port, sender_bell);
+        self.note(host, port, result)
+    }
+
+    /// The links of the side thread, which is started if it does not run.
+    ///
+    /// # Errors
+    /// Why there is none, and what to do.
+    pub fn links(&self) -> Result<LinksHandle, String> {
+        self.side_thread.links()
     }
 
     /// Switches the local transport on or off for edges that are opened from now on. Open
@@ -150,21 +263,38 @@ impl DataPlane {
         self.lock().stats()
     }
 
-    fn connect_local<B: Payload>(
+    fn resolve_local<B: Payload>(
         &self,
         host: &str,
         port: u16,
         sender_bell: Bell,
-        options: ConnectOptions,
     ) -> Result<Sender<B>, ConnectError> {
-        let endpoint = match options.transport {
-            TransportChoice::Auto | TransportChoice::Local => {
-                self.lock().resolve::<B>(host, port)?
-            }
-        };
+        let endpoint = self.lock().resolve::<B>(host, port)?;
         endpoint
             .connect(sender_bell)
             .map_err(|refusal| refusal.at(names::display(host, port)))
+    }
+
+    /// Counts what became of a sender, and tells it.
+    fn note<B: Payload>(
+        &self,
+        host: &str,
+        port: u16,
+        result: Result<Sender<B>, ConnectError>,
+    ) -> Result<Sender<B>, ConnectError> {
+        self.lock().count(result.as_ref().map(Sender::transport));
+        match &result {
+            Ok(sender) => tracing::debug!(
+                edge = sender.name(), host, port, transport = %sender.transport(), "edge opened"
+            ),
+            Err(error) => tracing::debug!(host, port, %error, "edge refused"),
+        }
+        result
+    }
+
+    /// What holds for a connection that is not told otherwise.
+    fn remote(&self) -> &RemoteOptions {
+        &self.remote
     }
 
     /// The registry is consistent between any two of its calls, so a panic elsewhere while it

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::batch::Payload;
+use crate::edge::Transport;
 
 use super::endpoint::Endpoint;
 use super::names::{self, Names};
@@ -22,6 +23,8 @@ pub struct DataPlaneStats {
     pub listening: usize,
     /// Senders that got a local edge.
     pub hits: u64,
+    /// Senders that got a connection.
+    pub connections: u64,
     /// Senders that were refused, for whatever reason.
     pub refused: u64,
 }
@@ -32,6 +35,7 @@ pub(super) struct Registry {
     endpoints: BTreeMap<u16, Vec<Registered>>,
     next_free: u16,
     hits: u64,
+    connections: u64,
     refused: u64,
 }
 
@@ -49,6 +53,7 @@ impl Registry {
             endpoints: BTreeMap::new(),
             next_free: *FREE_PORTS.start(),
             hits: 0,
+            connections: 0,
             refused: 0,
         }
     }
@@ -75,19 +80,23 @@ impl Registry {
         names: Names,
         endpoint: Arc<Endpoint<B>>,
     ) -> Result<(), ListenError> {
-        let port = names.port();
-        let others = self.endpoints.entry(port).or_default();
-        let clash = others.iter().find_map(|other| names.clash(&other.names));
-        if let Some(host) = clash {
-            let endpoint = names::display(&host, port);
+        if let Some(endpoint) = self.clash(&names) {
             return Err(ListenError::InUse { endpoint });
         }
+        let others = self.endpoints.entry(names.port()).or_default();
         others.push(Registered {
             names,
             payload: type_name::<B>(),
             endpoint,
         });
         Ok(())
+    }
+
+    /// The name that is taken among these, as errors write it.
+    pub(super) fn clash(&self, names: &Names) -> Option<String> {
+        let others = self.endpoints.get(&names.port())?;
+        let host = others.iter().find_map(|other| names.clash(&other.names))?;
+        Some(names::display(&host, names.port()))
     }
 
     /// Removes the endpoint with these names. They are its own: nobody else could register
@@ -125,9 +134,10 @@ impl Registry {
             })
     }
 
-    pub(super) fn count<T>(&mut self, result: &Result<T, ConnectError>) {
+    pub(super) fn count(&mut self, result: Result<Transport, &ConnectError>) {
         match result {
-            Ok(_) => self.hits += 1,
+            Ok(Transport::Local) => self.hits += 1,
+            Ok(Transport::Socket) => self.connections += 1,
             Err(_) => self.refused += 1,
         }
     }
@@ -136,6 +146,7 @@ impl Registry {
         DataPlaneStats {
             listening: self.endpoints.values().map(Vec::len).sum(),
             hits: self.hits,
+            connections: self.connections,
             refused: self.refused,
         }
     }

@@ -12,11 +12,11 @@ use crate::limits::RECEIVE_CAPACITY_ELEMENTS;
 type Numbers = Rows<i64>;
 
 fn listen(plane: &DataPlane, options: ListenOptions) -> Listener<Numbers> {
-    plane.listen(options, Bell::thread()).unwrap()
+    plane.listen_local(options, Bell::thread()).unwrap()
 }
 
 fn connect(plane: &DataPlane, host: &str, port: u16) -> Result<Sender<Numbers>, ConnectError> {
-    plane.connect(host, port, Bell::thread(), ConnectOptions::default())
+    plane.connect_local(host, port, Bell::thread())
 }
 
 fn row(value: i64) -> StreamElement<Numbers> {
@@ -104,7 +104,7 @@ fn a_sender_of_another_payload_is_refused_with_both_types_and_the_right_one_stil
     let _listener = listen(&plane, ListenOptions::new("127.0.0.1", 9_000));
     let bell = Bell::thread();
     let error = plane
-        .connect::<Rows<String>>("127.0.0.1", 9_000, bell, ConnectOptions::default())
+        .connect_local::<Rows<String>>("127.0.0.1", 9_000, bell)
         .unwrap_err();
     let text = error.to_string();
     assert!(text.contains("Rows<i64>"), "{text}");
@@ -121,7 +121,7 @@ fn a_name_is_refused_while_its_listener_lives() {
     );
     let again = |bind: &str, advertised: &str| {
         let options = ListenOptions::new(bind, 9_000).advertised(advertised);
-        plane.listen::<Numbers>(options, Bell::thread())
+        plane.listen_local::<Numbers>(options, Bell::thread())
     };
     let taken = |endpoint: &str| ListenError::InUse {
         endpoint: endpoint.into(),
@@ -163,7 +163,7 @@ fn port_0_says_so_when_every_number_is_taken() {
     let all: Vec<_> = (49_152..=65_535)
         .map(|port| listen(&plane, ListenOptions::new("127.0.0.1", port)))
         .collect();
-    let error = plane.listen::<Numbers>(ListenOptions::new("127.0.0.1", 0), Bell::thread());
+    let error = plane.listen_local::<Numbers>(ListenOptions::new("127.0.0.1", 0), Bell::thread());
     assert_eq!(
         error.unwrap_err(),
         ListenError::NoFreePort { ports: all.len() }
@@ -187,8 +187,7 @@ fn switched_off_it_refuses_and_names_who_switched_it_off() {
     plane.set_local_enabled(false);
     drop(inner);
     refused(OffReason::Flag);
-    let choice = TransportChoice::Local;
-    let forced = ConnectOptions { transport: choice };
+    let forced = ConnectOptions::default().transport(TransportChoice::Local);
     let forced = plane.connect::<Numbers>("127.0.0.1", 9_000, Bell::thread(), forced);
     assert!(matches!(forced, Err(ConnectError::LocalDisabled { .. })));
     assert!(!listener.is_connected());
@@ -230,7 +229,9 @@ fn waiting_for_a_sender_ends_when_it_connects_or_the_time_is_over() {
     let plane = DataPlane::new();
     let bell = Bell::thread();
     let options = ListenOptions::new("127.0.0.1", 9_000);
-    let listener = plane.listen::<Numbers>(options, bell.clone()).unwrap();
+    let listener = plane
+        .listen_local::<Numbers>(options, bell.clone())
+        .unwrap();
     let short = Duration::from_millis(5);
     assert_eq!(
         listener.accept_timeout(short).unwrap_err(),
@@ -256,4 +257,112 @@ fn the_registry_of_the_process_is_one_and_others_are_their_own() {
     let port = listener.port();
     assert!(connect(&DataPlane::new(), "127.0.0.1", port).is_err());
     assert!(connect(&DataPlane::process(), "127.0.0.1", port).is_ok());
+}
+
+fn over_a_socket(
+    plane: &DataPlane,
+    port: u16,
+    patience: Duration,
+) -> Result<Sender<Numbers>, ConnectError> {
+    let options = ConnectOptions::default().transport(TransportChoice::Socket);
+    plane.connect("localhost", port, Bell::thread(), options.within(patience))
+}
+
+const LONG: Duration = Duration::from_secs(20);
+
+#[test]
+fn a_socket_can_be_forced_and_is_really_one() {
+    let plane = DataPlane::new();
+    let options = ListenOptions::new("127.0.0.1", 0);
+    let listener = plane.listen::<Numbers>(options, Bell::thread()).unwrap();
+    let mut sender = over_a_socket(&plane, listener.port(), LONG).unwrap();
+    let mut receiver = listener.accept_timeout(LONG).unwrap();
+    assert_eq!(sender.transport(), Transport::Socket);
+    assert_eq!(receiver.transport(), Transport::Socket);
+    sender.push(row(1)).unwrap();
+    assert_eq!(receiver.pop_timeout(LONG), Popped::Element(row(1)));
+    assert!(receiver.remote_stats().unwrap().driver.is_some());
+    let stats = plane.stats();
+    assert_eq!((stats.hits, stats.connections, stats.refused), (0, 1, 0));
+}
+
+#[test]
+fn another_registry_reaches_the_listener_by_its_port() {
+    let (here, there) = (DataPlane::new(), DataPlane::new());
+    let options = ListenOptions::new("127.0.0.1", 0);
+    let listener = here.listen::<Numbers>(options, Bell::thread()).unwrap();
+    let options = ConnectOptions::default();
+    let port = listener.port();
+    let mut sender = there
+        .connect("127.0.0.1", port, Bell::thread(), options)
+        .unwrap();
+    assert_eq!(sender.transport(), Transport::Socket);
+    let mut receiver: crate::edge::Receiver<Numbers> = listener.accept_timeout(LONG).unwrap();
+    sender.push(row(1)).unwrap();
+    sender.finish_and_wait(LONG).unwrap();
+    assert_eq!(receiver.pop_timeout(LONG), Popped::Element(row(1)));
+    assert_eq!(
+        receiver.pop_timeout(LONG),
+        Popped::Ended(crate::edge::Ending::End)
+    );
+}
+
+#[test]
+fn nobody_at_the_other_end_is_an_error_that_says_where_it_was_tried() {
+    let plane = DataPlane::new();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let error = over_a_socket(&plane, port, Duration::from_millis(50)).unwrap_err();
+    assert!(error.to_string().contains(&port.to_string()), "{error}");
+    assert_eq!(plane.stats().refused, 1);
+}
+
+#[test]
+fn a_port_that_is_in_use_is_an_error() {
+    let plane = DataPlane::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let options = ListenOptions::new("127.0.0.1", port);
+    let error = plane
+        .listen::<Numbers>(options, Bell::thread())
+        .unwrap_err();
+    assert!(
+        matches!(&error, ListenError::Bind(text) if text.contains("in use")),
+        "{error}"
+    );
+}
+
+#[test]
+fn streams_come_at_one_port_and_wait_for_a_place() {
+    let plane = DataPlane::new();
+    let codec = <Numbers as crate::wire::Wired>::codec();
+    let options = ListenOptions::new("127.0.0.1", 0);
+    let listener = plane
+        .listen_for_streams(options, Bell::thread(), codec, 2)
+        .unwrap();
+    let mut senders: Vec<_> = (0..3)
+        .map(|_| over_a_socket(&plane, listener.port(), LONG).unwrap())
+        .collect();
+    let mut streams: Vec<_> = (0..2)
+        .map(|_| listener.accept(Some(LONG)).unwrap())
+        .collect();
+    let short = Some(Duration::from_millis(50));
+    assert_eq!(listener.accept(short).unwrap_err(), AcceptError::TimedOut);
+    for (value, sender) in senders.iter_mut().enumerate() {
+        sender.push(row(value as i64)).unwrap();
+    }
+    let mut values = vec![];
+    for _ in 0..3 {
+        let mut stream = match streams.pop() {
+            Some(stream) => stream,
+            None => listener.accept(Some(LONG)).unwrap(),
+        };
+        let Popped::Element(StreamElement::Data(rows)) = stream.receiver.pop_timeout(LONG) else {
+            panic!("a row comes")
+        };
+        values.push(rows.into_vec()[0].value);
+    }
+    values.sort();
+    assert_eq!(values, [0, 1, 2]);
 }

@@ -11,6 +11,7 @@ use crate::element::{Barrier, StreamElement};
 use crate::limits::{CONTROL_ELEMENTS_MAX, EDGE_CAPACITY_ELEMENTS};
 
 use super::metrics::BlockedTime;
+use super::turn::Turn;
 use super::{EdgeMetrics, EdgeOptions, Ending, Failure, Popped, RejectReason, Rejected};
 
 /// Opens a local edge. `sender_bell` and `receiver_bell` wake whoever owns the half.
@@ -22,6 +23,19 @@ pub fn open<B: Payload>(
     sender_bell: Bell,
     receiver_bell: Bell,
 ) -> (super::Sender<B>, super::Receiver<B>) {
+    let (sender, receiver) = halves(options, sender_bell, receiver_bell);
+    (
+        super::Sender::Local(sender),
+        super::Receiver::Local(receiver),
+    )
+}
+
+/// The two halves of a local edge, of which one may be the inner end of another transport.
+pub(super) fn halves<B: Payload>(
+    options: EdgeOptions,
+    sender_bell: Bell,
+    receiver_bell: Bell,
+) -> (Sender<B>, Receiver<B>) {
     assert!(
         options.capacity_elements > 0,
         "edge {} has no room for data",
@@ -47,17 +61,25 @@ pub fn open<B: Payload>(
         counts: Counts::default(),
         seen: Seen::default(),
         blocked: BlockedTime::default(),
+        turn: Turn::default(),
     };
     let receiver = Receiver {
         consumer: Some(consumer),
         shared,
         origin: Monotonic::default(),
         ended: None,
+        turn: Turn::default(),
     };
-    (
-        super::Sender::Local(sender),
-        super::Receiver::Local(receiver),
-    )
+    (sender, receiver)
+}
+
+/// Opens a local edge whose halves have a bell of their own each: for a thread or a task on
+/// either side that waits for nothing but this edge.
+///
+/// # Panics
+/// As for [`open`].
+pub fn pair<B: Payload>(options: EdgeOptions) -> (super::Sender<B>, super::Receiver<B>) {
+    open(options, Bell::thread(), Bell::thread())
 }
 
 /// The sending half of a local edge.
@@ -72,6 +94,7 @@ pub struct Sender<B: Payload> {
     counts: Counts,
     seen: Seen,
     blocked: BlockedTime,
+    turn: Turn,
 }
 
 /// The receiving half of a local edge.
@@ -81,6 +104,7 @@ pub struct Receiver<B: Payload> {
     origin: Monotonic,
     /// How the stream ended, and how many elements it had.
     ended: Option<(Ending, u64)>,
+    turn: Turn,
 }
 
 /// One element on the way, with what the receiver gives back when it takes it.
@@ -191,6 +215,21 @@ impl<B: Payload> Sender<B> {
         })
     }
 
+    pub(super) fn admits(&mut self, element: &StreamElement<B>) -> Result<(), RejectReason> {
+        if self.is_closed() {
+            return Err(self.closing());
+        }
+        let has_room = match element {
+            StreamElement::Data(batch) => self.room_for(batch).is_some(),
+            _ => self.producer().is_ready(),
+        };
+        has_room.then_some(()).ok_or(RejectReason::Full)
+    }
+
+    pub(super) fn turn(&mut self) -> &mut Turn {
+        &mut self.turn
+    }
+
     pub(super) fn set_origin(&mut self, origin: Monotonic) {
         self.origin = origin;
     }
@@ -264,6 +303,21 @@ impl<B: Payload> Sender<B> {
             .as_ref()
             .expect("a sender has its ring until it is consumed")
             .producer_bell()
+    }
+
+    /// Data and control elements that the receiver has taken.
+    pub(super) fn taken(&self) -> u64 {
+        self.position() - self.len() as u64
+    }
+
+    /// Elements that were pushed: the position of the next one.
+    pub(super) fn pushed(&self) -> u64 {
+        self.position()
+    }
+
+    /// Why the receiver is gone, which [`is_closed`](Self::is_closed) tells.
+    pub(super) fn closed_because(&self) -> RejectReason {
+        self.closing()
     }
 
     /// What a batch puts on the edge, if the bounds on data admit it. The control elements that
@@ -346,6 +400,43 @@ impl<B: Payload> Receiver<B> {
         }
     }
 
+    /// As [`try_pop`](Self::try_pop), but the bytes of the element, which are returned beside
+    /// it, stay in flight until [`release`](Self::release): whoever passes it on still has
+    /// them.
+    #[inline]
+    pub(super) fn pop_held(&mut self) -> (Popped<B>, usize) {
+        let Some(consumer) = self.consumer.as_mut() else {
+            return (self.ended(), 0);
+        };
+        match consumer.try_pop() {
+            Ok(slot) => {
+                self.origin = slot.origin;
+                (Popped::Element(slot.element), slot.bytes)
+            }
+            Err(PopError::Empty) => (Popped::Empty, 0),
+            Err(closed) => (self.close_ring(closed), 0),
+        }
+    }
+
+    /// Gives the sender back the room of bytes that were held.
+    pub(super) fn release(&mut self, bytes: usize) {
+        if let Some(consumer) = self.consumer.as_mut()
+            && bytes > 0
+        {
+            consumer.release(bytes as u64);
+        }
+    }
+
+    /// The position of the barrier that waits in [`poll_priority`](Self::poll_priority).
+    pub(super) fn priority_position(&self) -> Option<u64> {
+        self.consumer.as_ref()?.peek_priority()
+    }
+
+    /// Takes no more, for this reason.
+    pub(super) fn reject(self, reason: RejectReason) {
+        self.shared.closing.get_or_init(|| reason);
+    }
+
     pub(super) fn poll_priority(&mut self) -> Option<(Barrier, u64)> {
         let (slot, position) = self.consumer.as_mut()?.take_priority()?;
         match slot.element {
@@ -397,6 +488,10 @@ impl<B: Payload> Receiver<B> {
 
     pub(super) fn options(&self) -> &EdgeOptions {
         &self.shared.options
+    }
+
+    pub(super) fn turn(&mut self) -> &mut Turn {
+        &mut self.turn
     }
 
     pub(super) fn bell(&self) -> Option<&Bell> {

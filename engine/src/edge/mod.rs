@@ -10,27 +10,41 @@
 //! - the receiver takes everything that was accepted before it learns how the stream ended;
 //! - a sender that is dropped has failed: it never looks like an end of the stream.
 
+mod awaiting;
 mod blocking;
 mod ending;
 pub mod local;
 mod metrics;
 mod options;
+pub mod remote;
+mod stream;
+mod turn;
 
+pub use awaiting::{Pop, Push, Ready};
 pub use ending::{Ending, Failure, FailureKind};
 pub use metrics::EdgeMetrics;
 pub use options::{EdgeOptions, Transport};
+pub use ringway_shm::Bell;
+pub use stream::{ElementSink, Elements};
+
+pub(crate) use awaiting::look_twice;
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::batch::Payload;
 use crate::clock::Monotonic;
 use crate::element::{Barrier, StreamElement};
+
+use turn::Turn;
 
 /// The sending half of an edge.
 #[derive(Debug)]
 pub enum Sender<B: Payload> {
     /// A lock-free ring between two subtasks of this process.
     Local(local::Sender<B>),
+    /// A connection to another process.
+    Remote(remote::Sender<B>),
 }
 
 /// The receiving half of an edge.
@@ -38,6 +52,8 @@ pub enum Sender<B: Payload> {
 pub enum Receiver<B: Payload> {
     /// A lock-free ring between two subtasks of this process.
     Local(local::Receiver<B>),
+    /// A connection to another process.
+    Remote(remote::Receiver<B>),
 }
 
 /// An element that the edge did not take. It comes back unharmed.
@@ -80,6 +96,7 @@ macro_rules! each {
     ($self:expr, $edge:ident => $call:expr) => {
         match $self {
             Self::Local($edge) => $call,
+            Self::Remote($edge) => $call,
         }
     };
 }
@@ -137,6 +154,22 @@ impl<B: Payload> Sender<B> {
         each!(self, edge => edge.finish())
     }
 
+    /// As [`Sender::finish`], and waits until the peer has everything, at most for `timeout`:
+    /// for a process that is about to exit, which would take what is still to be sent with it.
+    /// Over a ring nothing is on the way, so it does not wait.
+    ///
+    /// In version 1 of the wire the peer's host having everything is all that can be known.
+    ///
+    /// # Errors
+    /// [`FinishError`](remote::FinishError): the receiver went, or did not take everything in
+    /// that time.
+    pub fn finish_and_wait(self, timeout: Duration) -> Result<(), remote::FinishError> {
+        match self {
+            Self::Local(edge) => edge.finish().map_err(remote::FinishError::Rejected),
+            Self::Remote(edge) => edge.finish_and_wait(timeout),
+        }
+    }
+
     /// Cancels the stream: no end. The receiver takes what is queued, then learns of it.
     pub fn cancel(self) {
         each!(self, edge => edge.close_with(Ending::Cancelled));
@@ -176,12 +209,21 @@ impl<B: Payload> Sender<B> {
     pub fn transport(&self) -> Transport {
         match self {
             Self::Local(_) => Transport::Local,
+            Self::Remote(_) => Transport::Socket,
         }
     }
 
     /// What has gone through the edge, as the sender knows it.
     pub fn metrics(&self) -> EdgeMetrics {
         each!(self, edge => edge.metrics())
+    }
+
+    /// What the connection has done, where there is one.
+    pub fn remote_stats(&self) -> Option<remote::RemoteStats> {
+        match self {
+            Self::Local(_) => None,
+            Self::Remote(edge) => Some(edge.remote_stats()),
+        }
     }
 
     /// Tells the edge that an element has been waiting for room at `now`. Blocked time is
@@ -196,7 +238,16 @@ impl<B: Payload> Sender<B> {
         each!(self, edge => edge.unblocked(now));
     }
 
-    fn bell(&self) -> &ringway_shm::Bell {
+    /// Whether the edge would take this element now; the reason if not.
+    fn admits(&mut self, element: &StreamElement<B>) -> Result<(), RejectReason> {
+        each!(self, edge => edge.admits(element))
+    }
+
+    fn turn(&mut self) -> &mut Turn {
+        each!(self, edge => edge.turn())
+    }
+
+    fn bell(&self) -> &Bell {
         each!(self, edge => edge.bell())
     }
 }
@@ -270,10 +321,23 @@ impl<B: Payload> Receiver<B> {
     pub fn transport(&self) -> Transport {
         match self {
             Self::Local(_) => Transport::Local,
+            Self::Remote(_) => Transport::Socket,
         }
     }
 
-    fn bell(&self) -> Option<&ringway_shm::Bell> {
+    /// What the connection has done, where there is one.
+    pub fn remote_stats(&self) -> Option<remote::RemoteStats> {
+        match self {
+            Self::Local(_) => None,
+            Self::Remote(edge) => Some(edge.remote_stats()),
+        }
+    }
+
+    fn turn(&mut self) -> &mut Turn {
+        each!(self, edge => edge.turn())
+    }
+
+    fn bell(&self) -> Option<&Bell> {
         each!(self, edge => edge.bell())
     }
 }

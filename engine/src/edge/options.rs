@@ -44,12 +44,15 @@ impl EdgeOptions {
 pub enum Transport {
     /// A lock-free ring in this process.
     Local,
+    /// A socket to another process.
+    Socket,
 }
 
 impl fmt::Display for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Local => "local",
+            Self::Socket => "socket",
         })
     }
 }

@@ -11,10 +11,11 @@ use crate::operator::Subtask;
 use crate::task::{SideOutlet, Task};
 use crate::worker::Host;
 
-use super::graph::{ExchangeKind, Graph, NodeId, Port};
+use super::graph::{Graph, NodeId, Port};
 use super::node::StagePlace;
-use super::payload::{Erased, ErasedGroup};
+use super::payload::{Erased, ErasedGroup, PayloadType};
 use super::plan::{ChainPlan, LinkPlan, Plan};
+use super::remote::{RemoteError, RemoteSide, WantedHalf};
 
 /// The tasks of each worker, with the bell that wakes it.
 pub(super) struct Built {
@@ -35,10 +36,21 @@ pub enum BuildError {
         /// What it said.
         message: String,
     },
+    /// The edges to other processes cannot be opened.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
 }
 
-/// Builds every task of `plan`, to be run by `host`.
-pub(super) fn build(plan: &Plan, host: &Host) -> Result<Built, BuildError> {
+/// Which part of a plan is built.
+pub(super) struct Part<'a> {
+    /// The process whose tasks are built.
+    pub(super) process: usize,
+    /// Opens the edges to other processes.
+    pub(super) remote: &'a mut dyn FnMut(Vec<WantedHalf>) -> Result<Vec<Erased>, RemoteError>,
+}
+
+/// Builds the tasks of `plan` that run in the process of `part`, to be run by `host`.
+pub(super) fn build(plan: &Plan, host: &Host, part: Part<'_>) -> Result<Built, BuildError> {
     let bells: Vec<Bell> = plan
         .workers
         .iter()
@@ -48,9 +60,12 @@ pub(super) fn build(plan: &Plan, host: &Host) -> Result<Built, BuildError> {
         .iter()
         .map(|bell| (bell.clone(), Vec::new()))
         .collect();
-    let mut edges = Edges::open(plan, &bells);
+    let mut edges = Edges::open(plan, &bells, part)?;
     for (index, chain) in plan.chains.iter().enumerate() {
         for (subtask, &worker) in chain.workers.iter().enumerate() {
+            if chain.processes[subtask] != edges.process {
+                continue;
+            }
             let mut builder = TaskBuilder {
                 plan,
                 edges: &mut edges,
@@ -64,69 +79,167 @@ pub(super) fn build(plan: &Plan, host: &Host) -> Result<Built, BuildError> {
     Ok(Built { workers })
 }
 
-/// Every edge of the job, until its halves are taken.
+/// Every edge that the process has an end of, until its halves are taken.
 struct Edges {
+    process: usize,
     /// By link and sending subtask, in the order of the receiving subtasks.
-    senders: HashMap<(usize, usize), Vec<Erased>>,
+    senders: HashMap<(usize, usize), Vec<Half>>,
     /// By receiving chain and subtask, in the order of links and sending subtasks.
-    receivers: HashMap<(usize, usize), Vec<Erased>>,
+    receivers: HashMap<(usize, usize), Vec<Half>>,
+    /// What other processes have the other half of.
+    remote: Vec<Option<Erased>>,
+}
+
+/// A half of an edge.
+enum Half {
+    Here(Erased),
+    /// It is in `remote` under this number.
+    Remote(usize),
 }
 
 impl Edges {
-    fn open(plan: &Plan, bells: &[Bell]) -> Self {
+    fn open(plan: &Plan, bells: &[Bell], part: Part<'_>) -> Result<Self, RemoteError> {
         let mut edges = Self {
+            process: part.process,
             senders: HashMap::new(),
             receivers: HashMap::new(),
+            remote: Vec::new(),
         };
+        let mut wanted = Vec::new();
         for (index, link) in plan.links.iter().enumerate() {
             let (from, to) = (&plan.chains[link.from], &plan.chains[link.to]);
             for sending in 0..from.workers.len() {
-                for receiving in receivers_of(link, sending, to.workers.len()) {
-                    edges.open_one(plan, index, sending, receiving, bells);
+                for receiving in link.receivers(sending, to.workers.len()) {
+                    let planned = PlannedEdge::new(plan, index, sending, receiving, bells);
+                    edges.open_one(&planned, &mut wanted);
                 }
             }
         }
-        edges
+        if !wanted.is_empty() {
+            let opened = (part.remote)(wanted)?;
+            edges.remote = opened.into_iter().map(Some).collect();
+        }
+        Ok(edges)
     }
 
-    fn open_one(
-        &mut self,
-        plan: &Plan,
+    fn open_one(&mut self, edge: &PlannedEdge<'_>, wanted: &mut Vec<WantedHalf>) {
+        let own = self.process;
+        let (sender, receiver) = match (edge.from_process == own, edge.to_process == own) {
+            (true, true) => {
+                let (from, to) = (edge.sender_bell(), edge.receiver_bell());
+                let (sender, receiver) = edge.payload.open_edge(edge.options(), from, to);
+                (Some(Half::Here(sender)), Some(Half::Here(receiver)))
+            }
+            (true, false) => {
+                wanted.push(edge.wanted(RemoteSide::Sender));
+                (Some(Half::Remote(wanted.len() - 1)), None)
+            }
+            (false, true) => {
+                wanted.push(edge.wanted(RemoteSide::Receiver));
+                (None, Some(Half::Remote(wanted.len() - 1)))
+            }
+            (false, false) => (None, None),
+        };
+        let senders = self.senders.entry((edge.link, edge.sending)).or_default();
+        senders.extend(sender);
+        let to = (edge.planned.to, edge.receiving);
+        self.receivers.entry(to).or_default().extend(receiver);
+    }
+
+    fn take(&mut self, halves: Option<Vec<Half>>) -> Vec<Erased> {
+        let halves = halves.unwrap_or_default().into_iter();
+        let taken = halves.filter_map(|half| match half {
+            Half::Here(half) => Some(half),
+            Half::Remote(number) => self.remote.get_mut(number).and_then(Option::take),
+        });
+        taken.collect()
+    }
+}
+
+/// An edge of the plan.
+struct PlannedEdge<'a> {
+    plan: &'a Plan,
+    planned: &'a LinkPlan,
+    link: usize,
+    sending: usize,
+    receiving: usize,
+    from_process: usize,
+    to_process: usize,
+    payload: PayloadType,
+    bells: &'a [Bell],
+}
+
+impl<'a> PlannedEdge<'a> {
+    fn new(
+        plan: &'a Plan,
         link: usize,
         sending: usize,
         receiving: usize,
-        bells: &[Bell],
-    ) {
+        bells: &'a [Bell],
+    ) -> Self {
         let planned = &plan.links[link];
-        let (from, to) = (&plan.chains[planned.from], &plan.chains[planned.to]);
         // Invariant: the graph looked the output up when it connected the stream.
         let payload = plan
             .graph
             .output_type(planned.node, planned.port)
             .expect("checked when connected");
-        let options = EdgeOptions::named(edge_name(&plan.graph, planned, sending, to, receiving))
-            .capacity(planned.capacity_elements)
-            .bytes(planned.bytes_max);
-        let (sender_bell, receiver_bell) = (
-            bells[from.workers[sending]].clone(),
-            bells[to.workers[receiving]].clone(),
-        );
-        let (sender, receiver) = payload.open_edge(options, sender_bell, receiver_bell);
-        self.senders
-            .entry((link, sending))
-            .or_default()
-            .push(sender);
-        self.receivers
-            .entry((planned.to, receiving))
-            .or_default()
-            .push(receiver);
+        Self {
+            plan,
+            planned,
+            link,
+            sending,
+            receiving,
+            from_process: plan.chains[planned.from].processes[sending],
+            to_process: plan.chains[planned.to].processes[receiving],
+            payload,
+            bells,
+        }
     }
-}
 
-fn receivers_of(link: &LinkPlan, sending: usize, receiving: usize) -> std::ops::Range<usize> {
-    match link.exchange {
-        ExchangeKind::Forward => sending..sending + 1,
-        _ => 0..receiving,
+    fn options(&self) -> EdgeOptions {
+        let to = &self.plan.chains[self.planned.to];
+        let name = edge_name(
+            &self.plan.graph,
+            self.planned,
+            self.sending,
+            to,
+            self.receiving,
+        );
+        EdgeOptions::named(name)
+            .capacity(self.planned.capacity_elements)
+            .bytes(self.planned.bytes_max)
+    }
+
+    fn sender_bell(&self) -> Bell {
+        self.bells[self.plan.chains[self.planned.from].workers[self.sending]].clone()
+    }
+
+    fn receiver_bell(&self) -> Bell {
+        self.bells[self.plan.chains[self.planned.to].workers[self.receiving]].clone()
+    }
+
+    fn wanted(&self, side: RemoteSide) -> WantedHalf {
+        let (chain, subtask, peer) = match side {
+            RemoteSide::Sender => (self.planned.from, self.sending, self.to_process),
+            RemoteSide::Receiver => (self.planned.to, self.receiving, self.from_process),
+        };
+        let to = &self.plan.chains[self.planned.to];
+        let codec = self.plan.graph.codec(self.planned.node, self.planned.port);
+        // Invariant: the plan refuses streams between processes that have no codec.
+        let codec = codec.expect("the plan checks codecs");
+        let worker = self.plan.chains[chain].workers[subtask];
+        WantedHalf {
+            edge: self
+                .planned
+                .edge_number(self.sending, self.receiving, to.workers.len()),
+            side,
+            peer,
+            options: self.options(),
+            payload: self.payload,
+            codec,
+            worker,
+            bell: self.bells[worker].clone(),
+        }
     }
 }
 
@@ -178,7 +291,8 @@ impl TaskBuilder<'_> {
         match head.factory.input() {
             Some(payload) => {
                 let receivers = self.edges.receivers.remove(&(self.index, self.subtask));
-                Ok(payload.gate_task(receivers.unwrap_or_default(), stage, subtasks, sides))
+                let receivers = self.edges.take(receivers);
+                Ok(payload.gate_task(receivers, stage, subtasks, sides))
             }
             None => {
                 let subtask = subtasks[0].clone();
@@ -236,12 +350,12 @@ impl TaskBuilder<'_> {
         let links = links.filter(|(_, link)| link.node == node && link.port == port);
         let edges = &mut *self.edges;
         links
-            .map(|(index, link)| ErasedGroup {
-                partitioner: self.plan.graph.streams[link.stream].exchange.partitioner(),
-                senders: edges
-                    .senders
-                    .remove(&(index, self.subtask))
-                    .unwrap_or_default(),
+            .map(|(index, link)| {
+                let senders = edges.senders.remove(&(index, self.subtask));
+                ErasedGroup {
+                    partitioner: self.plan.graph.streams[link.stream].exchange.partitioner(),
+                    senders: edges.take(senders),
+                }
             })
             .collect()
     }

@@ -124,10 +124,10 @@ impl<A: Payload, B: Payload> ConnectedStreams<A, B> {
         let mut graph = self.left.job.graph.borrow_mut();
         let node = graph.add(name, node);
         for end in &self.left.ends {
-            graph.connect_left::<A, B>(end.node, end.port, node, end.exchange.clone());
+            let _ = graph.connect_left::<A, B>(end.node, end.port, node, end.exchange.clone());
         }
         for end in &self.right.ends {
-            graph.connect_right::<A, B>(end.node, end.port, node, end.exchange.clone());
+            let _ = graph.connect_right::<A, B>(end.node, end.port, node, end.exchange.clone());
         }
         node
     }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use crate::batch::{Either, Payload};
 use crate::output::{Broadcast, Forward, InTurn, OfLeft, OfRight, Partitioner};
-use crate::partition::Parallelism;
+use crate::partition::{Fnv1a, Parallelism};
+use crate::wire::PayloadCodec;
 
 use super::node::NodeFactory;
-use super::payload::{Erased, PayloadType};
+use super::payload::{Codec, Erased, PayloadType};
 
 /// A node of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,7 +36,12 @@ pub struct Node {
     pub starts_chain: bool,
     /// What its side outputs are called, for people; one without a name goes by its number.
     pub side_names: Vec<String>,
+    /// The process that all its subtasks run in, where the job has several, such as the one
+    /// whose standard output it writes.
+    pub process: Option<usize>,
     pub(super) factory: Arc<dyn NodeFactory>,
+    /// How batches of its outputs go from process to process, where that was said.
+    codecs: Vec<(Port, Codec)>,
 }
 
 /// A stream from an output of one node to another node.
@@ -86,6 +92,8 @@ pub struct Graph {
     pub name: String,
     pub(super) nodes: Vec<Node>,
     pub(super) streams: Vec<StreamEdge>,
+    /// What was noted, see [`Graph::note`].
+    pub(super) notes: Fnv1a,
 }
 
 impl Exchange {
@@ -179,6 +187,7 @@ impl Graph {
             name: name.into(),
             nodes: Vec::new(),
             streams: Vec::new(),
+            notes: Fnv1a::new(),
         }
     }
 
@@ -190,7 +199,9 @@ impl Graph {
             parallelism: None,
             starts_chain: false,
             side_names: Vec::new(),
+            process: None,
             factory: Arc::new(factory),
+            codecs: Vec::new(),
         });
         NodeId(self.nodes.len() - 1)
     }
@@ -204,6 +215,39 @@ impl Graph {
                 Some(side) => format!("{name}.{side}"),
                 None => format!("{name}.side{side}"),
             },
+        }
+    }
+
+    /// Says how batches of an output of a node go to other processes. Record batches need no
+    /// codec; for other payloads the last one said counts.
+    ///
+    /// # Panics
+    /// When the node has no such output, or it is of another payload type.
+    pub fn set_codec<B: Payload>(
+        &mut self,
+        node: NodeId,
+        port: Port,
+        codec: Arc<dyn PayloadCodec<B>>,
+    ) {
+        let output = self.output_type(node, port);
+        assert_eq!(output, Some(PayloadType::of::<B>()), "another payload type");
+        let codecs = &mut self[node].codecs;
+        codecs.retain(|(of, _)| *of != port);
+        codecs.push((port, Codec::new(codec)));
+    }
+
+    /// Notes something that must be the same in all processes that run the job, such as the
+    /// text of its file or the sizes of its inputs. It becomes part of the plan's hash.
+    pub fn note(&mut self, text: &[u8]) {
+        self.notes.write_part(text);
+    }
+
+    /// How batches of an output go to other processes, if they can.
+    pub(super) fn codec(&self, node: NodeId, port: Port) -> Option<Codec> {
+        let said = self[node].codecs.iter().find(|(of, _)| *of == port);
+        match said {
+            Some((_, codec)) => Some(codec.clone()),
+            None => Codec::of_record_batches(self.output_type(node, port)?),
         }
     }
 

@@ -3,15 +3,23 @@
 use std::any::{Any, TypeId};
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use ringway_netio::driver::Socket;
 use ringway_shm::Bell;
 
 use crate::batch::Payload;
+use crate::edge::remote::{self, EdgePort, LinksHandle, RemoteOptions, RemoteParts};
 use crate::edge::{EdgeOptions, Receiver, Sender, local};
 use crate::gate::InputGate;
 use crate::operator::Subtask;
 use crate::output::{Output, Partitioner};
 use crate::task::{Chain, GateTask, OutputStage, SideOutlet, Stage, Task, TypedSideOutlet};
+use crate::wire::{Columns, PayloadCodec};
+
+use super::remote::{RemoteError, WantedHalf};
 
 /// Something typed by a payload type, without the type: a sender, a receiver, a stage, a
 /// partitioner. What is put in under a [`PayloadType`] is taken out under the same.
@@ -36,6 +44,44 @@ impl Erased {
     }
 }
 
+/// A `PayloadCodec<B>` without the type: how batches of a stream go to other processes.
+#[derive(Clone)]
+pub struct Codec {
+    codec: Arc<dyn Any + Send + Sync>,
+    schema: Option<SchemaRef>,
+}
+
+impl Codec {
+    /// Hides the type of `codec`.
+    pub fn new<B: Payload>(codec: Arc<dyn PayloadCodec<B>>) -> Self {
+        Self {
+            schema: codec.schema(),
+            codec: Arc::new(codec),
+        }
+    }
+
+    /// The codec of a type that needs none said, if `payload` is one: record batches.
+    pub(super) fn of_record_batches(payload: PayloadType) -> Option<Self> {
+        let batches = PayloadType::of::<RecordBatch>() == payload;
+        batches.then(|| Self::new::<RecordBatch>(Arc::new(Columns::any())))
+    }
+
+    /// The codec.
+    ///
+    /// # Panics
+    /// When it is of another type: the graph checks payload types when codecs are given.
+    pub fn of<B: Payload>(&self) -> Arc<dyn PayloadCodec<B>> {
+        let codec = self.codec.downcast_ref::<Arc<dyn PayloadCodec<B>>>();
+        // Invariant: the graph compares the payload type before it takes a codec.
+        codec.expect("codecs are of their stream's type").clone()
+    }
+
+    /// The schema of what goes over the wire, where it is fixed.
+    pub fn schema(&self) -> Option<&SchemaRef> {
+        self.schema.as_ref()
+    }
+}
+
 /// A payload type, as a value.
 #[derive(Clone, Copy)]
 pub struct PayloadType(&'static dyn PayloadOps);
@@ -52,8 +98,30 @@ impl PayloadType {
     }
 
     /// Opens a local edge. Returns a `Sender<B>` and a `Receiver<B>`.
-    pub(super) fn open_edge(self, options: EdgeOptions, from: Bell, to: Bell) -> (Erased, Erased) {
+    pub fn open_edge(self, options: EdgeOptions, from: Bell, to: Bell) -> (Erased, Erased) {
         self.0.open_edge(options, from, to)
+    }
+
+    /// The `Receiver<B>` of an edge whose sender will connect to `port`.
+    pub(super) fn receive_at(
+        self,
+        half: &WantedHalf,
+        port: &EdgePort,
+        links: &LinksHandle,
+    ) -> Result<Erased, RemoteError> {
+        self.0.receive_at(half, port, links)
+    }
+
+    /// The `Sender<B>` of an edge, over a connection to `peer`.
+    pub(super) fn send_over(
+        self,
+        half: &WantedHalf,
+        socket: Socket,
+        peer: String,
+        remote: RemoteOptions,
+        links: &LinksHandle,
+    ) -> Result<Erased, RemoteError> {
+        self.0.send_over(half, socket, peer, remote, links)
     }
 
     /// The end of a chain: an output with these edges, as a `Box<dyn Stage<B>>`.
@@ -100,6 +168,20 @@ trait PayloadOps: Sync {
     fn id(&self) -> TypeId;
     fn name(&self) -> &'static str;
     fn open_edge(&self, options: EdgeOptions, from: Bell, to: Bell) -> (Erased, Erased);
+    fn receive_at(
+        &self,
+        half: &WantedHalf,
+        port: &EdgePort,
+        links: &LinksHandle,
+    ) -> Result<Erased, RemoteError>;
+    fn send_over(
+        &self,
+        half: &WantedHalf,
+        socket: Socket,
+        peer: String,
+        remote: RemoteOptions,
+        links: &LinksHandle,
+    ) -> Result<Erased, RemoteError>;
     fn output_stage(&self, groups: Vec<ErasedGroup>, position: usize) -> Erased;
     fn side_outlet(&self, index: usize, groups: Vec<ErasedGroup>) -> Box<dyn SideOutlet>;
     fn gate_task(
@@ -125,6 +207,38 @@ impl<B: Payload> PayloadOps for OpsOf<B> {
     fn open_edge(&self, options: EdgeOptions, from: Bell, to: Bell) -> (Erased, Erased) {
         let (sender, receiver) = local::open::<B>(options, from, to);
         (Erased::new(sender), Erased::new(receiver))
+    }
+
+    fn receive_at(
+        &self,
+        half: &WantedHalf,
+        port: &EdgePort,
+        links: &LinksHandle,
+    ) -> Result<Erased, RemoteError> {
+        let (codec, bell) = (half.codec.of::<B>(), half.bell.clone());
+        let receiver = port.expect::<B>(half.edge, &half.options, codec, bell, links);
+        let receiver = receiver.map_err(|error| RemoteError(error.to_string()))?;
+        Ok(Erased::new(receiver))
+    }
+
+    fn send_over(
+        &self,
+        half: &WantedHalf,
+        socket: Socket,
+        peer: String,
+        remote: RemoteOptions,
+        links: &LinksHandle,
+    ) -> Result<Erased, RemoteError> {
+        let parts = RemoteParts {
+            edge: half.options.clone(),
+            remote,
+            codec: half.codec.of::<B>(),
+            peer,
+            bell: half.bell.clone(),
+        };
+        let sender = remote::send_over(links, socket, parts);
+        let sender: Sender<B> = sender.map_err(|error| RemoteError(error.to_string()))?;
+        Ok(Erased::new(sender))
     }
 
     fn output_stage(&self, groups: Vec<ErasedGroup>, position: usize) -> Erased {

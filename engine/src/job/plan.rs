@@ -1,11 +1,15 @@
 //! The plan of a job: chains, subtasks, edges and cores, before anything runs.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+mod hash;
+mod memory;
+mod place;
 
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
+
+use crate::control::PROCESSES_MAX;
 use crate::edge::Transport;
-use crate::limits::{
-    EDGE_BYTES_MAX, EDGE_BYTES_MIN, EDGE_CAPACITY_ELEMENTS, GATE_INPUTS_MAX, OUTBOX_BYTES_MAX,
-};
+use crate::limits::{EDGE_CAPACITY_ELEMENTS, GATE_INPUTS_MAX};
 use crate::partition::Parallelism;
 
 use super::graph::{ExchangeKind, Graph, NodeId, Port, StreamEdge};
@@ -15,8 +19,11 @@ use super::graph::{ExchangeKind, Graph, NodeId, Port, StreamEdge};
 pub struct PlanOptions {
     /// Subtasks of a node that does not say. Default: 1.
     pub parallelism: Parallelism,
-    /// Workers, each with the CPU it is pinned to, if any. Default: one, not pinned.
+    /// Workers of this process, each with the CPU it is pinned to, if any. Default: one, not
+    /// pinned.
     pub workers: Vec<Option<usize>>,
+    /// Processes that the subtasks are spread over. Default: 1.
+    pub processes: usize,
     /// Data elements in flight at most on an edge that does not say. Default: 1024.
     pub capacity_elements: usize,
     /// Bytes of data in flight at most on an edge that does not say. Default: 64 MiB, or less
@@ -28,7 +35,7 @@ pub struct PlanOptions {
     pub chaining: bool,
 }
 
-/// The plan of a job.
+/// The plan of a job: the same in all processes that run it, the workers aside.
 pub struct Plan {
     /// The job's name.
     pub name: String,
@@ -36,9 +43,14 @@ pub struct Plan {
     pub chains: Vec<ChainPlan>,
     /// The streams between chains.
     pub links: Vec<LinkPlan>,
-    /// The CPU that each worker is pinned to, if any.
+    /// The CPU that each worker of this process is pinned to, if any.
     pub workers: Vec<Option<usize>>,
-    /// Bytes that all edges and outboxes together hold at most.
+    /// How many processes run it.
+    pub processes: usize,
+    /// What is the same in all processes that may run the job together: its name, graph, uids,
+    /// schemas, parallelism and placement, and the version of this program.
+    pub hash: u64,
+    /// Bytes that all edges and outboxes of a process together hold at most.
     pub memory_bytes: u64,
     /// What the user should know.
     pub warnings: Vec<String>,
@@ -58,7 +70,10 @@ pub struct ChainPlan {
     pub uids: Vec<String>,
     /// How many subtasks there are.
     pub parallelism: Parallelism,
-    /// The worker of each subtask.
+    /// The process of each subtask.
+    pub processes: Vec<usize>,
+    /// The worker of each subtask, in its process; of subtasks in other processes if those had
+    /// as many workers as this one.
     pub workers: Vec<usize>,
 }
 
@@ -75,10 +90,15 @@ pub struct LinkPlan {
     pub to: usize,
     /// How batches are spread; never `Auto`.
     pub exchange: ExchangeKind,
-    /// What carries it.
+    /// What carries it: of its edges, those between processes.
     pub transport: Transport,
     /// How many edges it has.
     pub edges: usize,
+    /// How many of them are between two processes.
+    pub edges_between: usize,
+    /// The number of its first edge in the job. The others follow, by sending and then by
+    /// receiving subtask.
+    pub first_edge: u64,
     /// Data elements in flight at most on each edge.
     pub capacity_elements: usize,
     /// Bytes of data in flight at most on each edge.
@@ -161,6 +181,36 @@ pub enum PlanError {
         /// Its inputs.
         inputs: usize,
     },
+    /// Rows go from one process to another, and have no form outside of a process.
+    #[error(
+        "the stream {from} -> {to} goes from one process to another, and its rows ({payload}) \
+         have no form outside of a process: give it a batcher (`batched()` or `batcher(...)` on \
+         the stream), or run the job in one process"
+    )]
+    NoCodec {
+        /// The sending node.
+        from: String,
+        /// The receiving node.
+        to: String,
+        /// The payload type.
+        payload: &'static str,
+    },
+    /// A node is to run in a process that the job does not have.
+    #[error("{name} is to run in process {process}, but the job has {processes}, from 0")]
+    NoProcess {
+        /// The node.
+        name: String,
+        /// Where it is to run.
+        process: usize,
+        /// How many processes there are.
+        processes: usize,
+    },
+    /// There are too many processes, or none.
+    #[error("a job runs in 1 to {PROCESSES_MAX} processes, not in {processes}")]
+    Processes {
+        /// How many were asked for.
+        processes: usize,
+    },
     /// There is no worker.
     #[error("the job has no worker: give it at least one core")]
     NoWorker,
@@ -171,6 +221,7 @@ impl Default for PlanOptions {
         Self {
             parallelism: Parallelism::ONE,
             workers: vec![None],
+            processes: 1,
             capacity_elements: EDGE_CAPACITY_ELEMENTS,
             edge_bytes_max: None,
             memory_max_bytes: 4 << 30,
@@ -188,6 +239,10 @@ impl Plan {
         if options.workers.is_empty() {
             return Err(PlanError::NoWorker);
         }
+        if !(1..=PROCESSES_MAX).contains(&options.processes) {
+            let processes = options.processes;
+            return Err(PlanError::Processes { processes });
+        }
         let order = topological(&graph)?;
         check_inputs(&graph)?;
         let mut warnings = Vec::new();
@@ -196,23 +251,27 @@ impl Plan {
         let uids = uids(&graph, &mut hints)?;
         let exchanges = exchanges(&graph, &parallelism)?;
         let mut chains = chains(&graph, &order, &exchanges, &parallelism, &uids, options);
-        place(&mut chains, options.workers.len());
+        place::processes(&graph, &mut chains, &exchanges, options.processes)?;
+        place::workers(&mut chains, options.workers.len(), options.processes);
         let mut links = links(&graph, &chains, &exchanges, options);
-        let tasks = chains.iter().map(|chain| chain.workers.len()).sum();
-        let memory_bytes = bound_memory(&graph, &mut links, tasks, options, &mut warnings)?;
+        let memory_bytes = memory::bound(&graph, &chains, &mut links, options, &mut warnings)?;
         check_gates(&graph, &chains, &links)?;
-        let name = graph.name.clone();
-        let workers = options.workers.clone();
-        Ok(Self {
-            name,
+        check_codecs(&graph, &links)?;
+        let mut plan = Self {
+            name: graph.name.clone(),
             chains,
             links,
-            workers,
+            workers: options.workers.clone(),
+            processes: options.processes,
+            hash: 0,
             memory_bytes,
             warnings,
             hints,
             graph,
-        })
+        };
+        plan.hash = hash::of(&plan);
+        plan.warn_of_empty_processes();
+        Ok(plan)
     }
 
     /// How many subtasks run, a chain counting as one.
@@ -220,9 +279,50 @@ impl Plan {
         self.chains.iter().map(|chain| chain.workers.len()).sum()
     }
 
+    /// How many subtasks run in process `process`, a chain counting as one.
+    pub fn tasks_in(&self, process: usize) -> usize {
+        let of = self.chains.iter().flat_map(|chain| &chain.processes);
+        of.filter(|of| **of == process).count()
+    }
+
+    fn warn_of_empty_processes(&mut self) {
+        let idle = (0..self.processes).filter(|process| self.tasks_in(*process) == 0);
+        let idle: Vec<String> = idle.map(|process| process.to_string()).collect();
+        if !idle.is_empty() {
+            self.warnings.push(format!(
+                "process {} has no subtask to run: use a higher parallelism or fewer processes",
+                idle.join(", ")
+            ));
+        }
+    }
+
     /// The graph that was planned.
     pub fn graph(&self) -> &Graph {
         &self.graph
+    }
+}
+
+impl LinkPlan {
+    /// The receiving subtasks that the sending subtask `sending` has edges to, out of
+    /// `receiving`.
+    pub(super) fn receivers(&self, sending: usize, receiving: usize) -> Range<usize> {
+        receivers(self.exchange, sending, receiving)
+    }
+
+    /// The number in the job of the edge between two subtasks, of `receiving` that receive.
+    pub fn edge_number(&self, sending: usize, to: usize, receiving: usize) -> u64 {
+        let within = match self.exchange {
+            ExchangeKind::Forward => sending,
+            _ => sending * receiving + to,
+        };
+        self.first_edge + within as u64
+    }
+}
+
+fn receivers(exchange: ExchangeKind, sending: usize, receiving: usize) -> Range<usize> {
+    match exchange {
+        ExchangeKind::Forward => sending..sending + 1,
+        _ => 0..receiving,
     }
 }
 
@@ -374,6 +474,9 @@ fn chains(
     for &node in order {
         let joins = before_in_chain(graph, exchanges, node)
             .filter(|_| options.chaining && !graph[node].starts_chain)
+            .filter(|before| {
+                options.processes == 1 || graph[*before].process == graph[node].process
+            })
             .map(|before| chain_of[&before]);
         let chain = joins.unwrap_or_else(|| {
             chains.push(ChainPlan {
@@ -381,6 +484,7 @@ fn chains(
                 names: Vec::new(),
                 uids: Vec::new(),
                 parallelism: parallelism[node.0],
+                processes: Vec::new(),
                 workers: Vec::new(),
             });
             chains.len() - 1
@@ -414,19 +518,6 @@ fn before_in_chain(graph: &Graph, exchanges: &[ExchangeKind], node: NodeId) -> O
     chainable.then_some(stream.from)
 }
 
-/// Spreads subtasks over workers: equal numbers of adjacent chains meet on the same worker,
-/// chains with one subtask go round.
-fn place(chains: &mut [ChainPlan], workers: usize) {
-    let mut placed = 0;
-    for chain in chains {
-        let subtasks = chain.parallelism.subtasks() as usize;
-        chain.workers = (0..subtasks)
-            .map(|index| (placed + index) % workers)
-            .collect();
-        placed += subtasks;
-    }
-}
-
 fn links(
     graph: &Graph,
     chains: &[ChainPlan],
@@ -444,25 +535,27 @@ fn links(
         from == to && stream.port == Port::Main && chains[to].nodes[0] != stream.to
     };
     let mut links = Vec::new();
+    let mut first_edge = 0;
     for (index, stream) in graph.streams.iter().enumerate() {
         let (from, to) = (chain_of(stream.from), chain_of(stream.to));
         if inside(stream, from, to) {
             continue;
         }
         let exchange = exchanges[index];
-        let subtasks = |chain: usize| chains[chain].parallelism.subtasks() as usize;
-        let edges = match exchange {
-            ExchangeKind::Forward => subtasks(from),
-            _ => subtasks(from) * subtasks(to),
-        };
+        let (edges, edges_between) = count_edges(&chains[from], &chains[to], exchange);
         links.push(LinkPlan {
             from,
             node: stream.from,
             port: stream.port,
             to,
             exchange,
-            transport: Transport::Local,
+            transport: match edges_between {
+                0 => Transport::Local,
+                _ => Transport::Socket,
+            },
             edges,
+            edges_between,
+            first_edge,
             capacity_elements: stream
                 .capacity_elements
                 .unwrap_or(options.capacity_elements)
@@ -470,54 +563,21 @@ fn links(
             bytes_max: stream.bytes_max.or(options.edge_bytes_max).unwrap_or(0),
             stream: index,
         });
+        first_edge += edges as u64;
     }
     links
 }
 
-/// Gives edges that do not say a bound their share of the job's memory, and refuses what does
-/// not fit.
-fn bound_memory(
-    graph: &Graph,
-    links: &mut [LinkPlan],
-    tasks: usize,
-    options: &PlanOptions,
-    warnings: &mut Vec<String>,
-) -> Result<u64, PlanError> {
-    let open: usize = links
-        .iter()
-        .filter(|l| l.bytes_max == 0)
-        .map(|l| l.edges)
-        .sum();
-    let need = |link: &LinkPlan| link.edges as u64 * link.bytes_max as u64;
-    let outboxes = tasks as u64 * OUTBOX_BYTES_MAX as u64;
-    let fixed = outboxes + links.iter().map(need).sum::<u64>();
-    if open > 0 {
-        let share = options.memory_max_bytes.saturating_sub(fixed) / open as u64;
-        let share = usize::try_from(share).unwrap_or(EDGE_BYTES_MAX);
-        let bytes_max = share.clamp(EDGE_BYTES_MIN, EDGE_BYTES_MAX);
-        if bytes_max < EDGE_BYTES_MAX {
-            warnings.push(format!(
-                "{open} edges share the memory of the job: each holds at most {bytes_max} bytes"
-            ));
+/// How many edges there are between two chains, and how many of them between processes.
+fn count_edges(from: &ChainPlan, to: &ChainPlan, exchange: ExchangeKind) -> (usize, usize) {
+    let (mut edges, mut between) = (0, 0);
+    for (sending, process) in from.processes.iter().enumerate() {
+        for receiving in receivers(exchange, sending, to.processes.len()) {
+            edges += 1;
+            between += usize::from(to.processes[receiving] != *process);
         }
-        links
-            .iter_mut()
-            .filter(|l| l.bytes_max == 0)
-            .for_each(|l| l.bytes_max = bytes_max);
     }
-    let need_bytes = outboxes + links.iter().map(need).sum::<u64>();
-    let largest = links.iter().max_by_key(|link| need(link));
-    match largest {
-        Some(link) if need_bytes > options.memory_max_bytes => Err(PlanError::Memory {
-            need_bytes,
-            have_bytes: options.memory_max_bytes,
-            from: graph[link.node].name.clone(),
-            to: graph[graph.streams[link.stream].to].name.clone(),
-            edges: link.edges,
-            bytes_max: link.bytes_max,
-        }),
-        _ => Ok(need_bytes),
-    }
+    (edges, between)
 }
 
 fn check_gates(graph: &Graph, chains: &[ChainPlan], links: &[LinkPlan]) -> Result<(), PlanError> {
@@ -532,6 +592,22 @@ fn check_gates(graph: &Graph, chains: &[ChainPlan], links: &[LinkPlan]) -> Resul
             return Err(PlanError::TooManyInputs {
                 name: graph[chain.nodes[0]].name.clone(),
                 inputs,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Makes sure that what goes between processes has a form there.
+fn check_codecs(graph: &Graph, links: &[LinkPlan]) -> Result<(), PlanError> {
+    let between = links.iter().filter(|link| link.edges_between > 0);
+    for link in between {
+        if graph.codec(link.node, link.port).is_none() {
+            let payload = graph.output_type(link.node, link.port);
+            return Err(PlanError::NoCodec {
+                from: graph.output_name(link.node, link.port),
+                to: graph[graph.streams[link.stream].to].name.clone(),
+                payload: payload.map_or("rows", |payload| payload.name()),
             });
         }
     }

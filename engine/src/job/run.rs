@@ -1,10 +1,15 @@
 //! Running a plan: workers on their cores, and the one thread that watches over them.
 
+mod together;
+
+pub use together::start_in;
+
 use std::time::Duration;
 
 use ringway_shm::{Bell, Consumer, PopError, Producer, PushError, ring};
 
 use crate::clock::{Clock, Monotonic};
+use crate::control::{CancelCause, JobEnd, StopWay};
 use crate::placement::CpuId;
 use crate::task::{Task, TaskCommand, TaskError, TaskOutcome, TaskReport};
 use crate::worker::{
@@ -12,11 +17,13 @@ use crate::worker::{
     WorkerEvent, WorkerThread,
 };
 
-use super::build::{BuildError, build};
+use super::build::{BuildError, Built, Part, build};
+use super::cluster::{Cluster, ProcessReport};
 use super::plan::Plan;
+use super::remote::RemoteError;
 
 /// Time that tasks have to stop once the job is cancelled or has failed.
-const STOP_TIME_MAX: Duration = Duration::from_secs(5);
+pub(super) const STOP_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// The longest time without a look at the workers, though none of them rings.
 const WATCH_TIME_MAX: Duration = Duration::from_millis(100);
@@ -53,6 +60,12 @@ pub struct JobHandle {
     sources_ended: bool,
     sources_stopped: bool,
     ended_at: Option<Monotonic>,
+    /// Why its parts could not be made, if so.
+    not_made: Option<JobError>,
+    /// How the tasks of this process ended, once all are over.
+    local: Option<JobOutcome>,
+    /// The processes that run the job together, if there are several.
+    cluster: Option<Cluster>,
 }
 
 /// How a job ended.
@@ -81,6 +94,10 @@ pub struct JobReport {
     pub first_row: Option<Duration>,
     /// What hosted the workers.
     pub host: HostInUse,
+    /// Why it was cancelled, if it was.
+    pub cancelled_by: Option<CancelCause>,
+    /// What each process did, where there are several and this is process 0.
+    pub processes: Vec<ProcessReport>,
 }
 
 /// Why a job failed.
@@ -95,6 +112,9 @@ pub enum JobError {
     /// A task failed; the others were cancelled.
     #[error("{0}")]
     Task(TaskError),
+    /// Something failed in another process, or that was lost; this one was cancelled.
+    #[error("{0}")]
+    Elsewhere(String),
     /// Tasks did not stop in time after the job was cancelled or had failed: an operator of
     /// theirs does not return. Their threads are left behind.
     #[error("{} did not stop within {} s", names.join(", "), STOP_TIME_MAX.as_secs())]
@@ -138,22 +158,38 @@ struct WorkerLink {
 /// When its parts cannot be made or a thread cannot be started; nothing has run then.
 pub fn start(plan: &Plan, options: &RunOptions) -> Result<JobHandle, JobError> {
     let host = Host::new(options.host);
-    let built = build(plan, &host)?;
-    let clock = Clock::start();
-    let bell = Bell::thread();
-    let mut job = JobHandle::new(host.in_use().clone(), bell, clock);
-    for (index, (bell, tasks)) in built.workers.into_iter().enumerate() {
-        let thread = WorkerThread {
-            name: format!("ringway-{index}"),
-            cpu: plan.workers[index].map(CpuId),
-            policy: options.idle,
-        };
-        // A worker that cannot be started leaves the others to be cancelled with the handle.
-        let worker = start_worker(&host, thread, tasks, bell, &job)?;
-        job.add_worker(worker);
-    }
+    let mut alone = |_| Err(RemoteError("the job runs in this process alone".to_owned()));
+    let part = Part {
+        process: 0,
+        remote: &mut alone,
+    };
+    let built = build(plan, &host, part)?;
+    let mut job = JobHandle::new(host.in_use().clone(), Bell::thread(), Clock::start());
+    job.add_workers(plan, options, &host, built)?;
     job.begin();
     Ok(job)
+}
+
+impl JobHandle {
+    fn add_workers(
+        &mut self,
+        plan: &Plan,
+        options: &RunOptions,
+        host: &Host,
+        built: Built,
+    ) -> Result<(), JobError> {
+        for (index, (bell, tasks)) in built.workers.into_iter().enumerate() {
+            let thread = WorkerThread {
+                name: format!("ringway-{index}"),
+                cpu: plan.workers[index].map(CpuId),
+                policy: options.idle,
+            };
+            // A worker that cannot be started leaves the others to be cancelled with the handle.
+            let worker = start_worker(host, thread, tasks, bell, self)?;
+            self.add_worker(worker);
+        }
+        Ok(())
+    }
 }
 
 fn start_worker(
@@ -194,6 +230,9 @@ impl JobHandle {
             sources_ended: false,
             sources_stopped: false,
             ended_at: None,
+            not_made: None,
+            local: None,
+            cluster: None,
         }
     }
 
@@ -207,6 +246,7 @@ impl JobHandle {
         loop {
             self.bell.arm();
             self.take_events();
+            self.take_part();
             if self
                 .workers
                 .iter()
@@ -214,11 +254,15 @@ impl JobHandle {
             {
                 break;
             }
-            self.bell.park(Some(WATCH_TIME_MAX));
+            self.park(WATCH_TIME_MAX);
         }
         self.bell.disarm();
-        if self.stopping.is_none() {
-            self.send(&WorkerCommand::Start);
+        if self.stopping.is_some() {
+            return;
+        }
+        match &mut self.cluster {
+            Some(cluster) => cluster.opened(),
+            None => self.send(&WorkerCommand::Start),
         }
     }
 
@@ -241,6 +285,7 @@ impl JobHandle {
         loop {
             self.bell.arm();
             self.take_events();
+            self.take_part();
             let now = self.clock.now();
             if self.is_over(now) {
                 self.bell.disarm();
@@ -250,20 +295,34 @@ impl JobHandle {
                 self.bell.disarm();
                 return None;
             }
-            self.bell
-                .park(Some(deadline.since(now).min(WATCH_TIME_MAX)));
+            self.park(deadline.since(now).min(WATCH_TIME_MAX));
         }
     }
 
-    /// Cancels the job: no end, no flush, no commit.
+    /// Cancels the job, in all of its processes: no end, no flush, no commit.
     pub fn cancel(&mut self) {
+        self.cancel_by(CancelCause::Asked);
+    }
+
+    /// As [`JobHandle::cancel`], with the cause that all processes report.
+    pub fn cancel_by(&mut self, cause: CancelCause) {
         self.cancelled = true;
+        if let Some(cluster) = &mut self.cluster {
+            cluster.ask_to_cancel(cause);
+        }
         self.stop_all();
     }
 
     /// Ends the sources: the job goes on to process what they have emitted, and then ends as
     /// if their input had ended there.
     pub fn drain(&mut self) {
+        if let Some(cluster) = &mut self.cluster {
+            return cluster.ask_to_stop(StopWay::End);
+        }
+        self.end_sources();
+    }
+
+    fn end_sources(&mut self) {
         if !std::mem::replace(&mut self.sources_ended, true) {
             self.send(&WorkerCommand::Task(TaskCommand::End));
         }
@@ -271,6 +330,13 @@ impl JobHandle {
 
     /// Stops the sources in order: what they have emitted is processed, but nothing is final.
     pub fn stop(&mut self) {
+        if let Some(cluster) = &mut self.cluster {
+            return cluster.ask_to_stop(StopWay::Stop);
+        }
+        self.stop_sources();
+    }
+
+    fn stop_sources(&mut self) {
         if !std::mem::replace(&mut self.sources_stopped, true) {
             self.send(&WorkerCommand::Task(TaskCommand::Stop));
         }
@@ -296,11 +362,20 @@ impl JobHandle {
     /// Asks the workers to report; the answers are there after the next wait. Nothing is asked
     /// while a worker does not take its commands.
     pub fn request_progress(&mut self) {
+        if let Some(cluster) = &mut self.cluster {
+            cluster.request_progress();
+        }
         let _ = self.send_if_room(&WorkerCommand::Report);
     }
 
-    /// What every task last reported.
+    /// What every task last reported, as far as this process is told: process 0 is told of the
+    /// tasks of all processes.
     pub fn progress(&self) -> impl Iterator<Item = &TaskReport> {
+        let others = self.cluster.iter().flat_map(Cluster::progress);
+        self.own_progress().chain(others)
+    }
+
+    fn own_progress(&self) -> impl Iterator<Item = &TaskReport> {
         let finished = self.finished.iter().map(|(report, _)| report);
         finished.chain(self.live.iter().flatten())
     }
@@ -363,9 +438,21 @@ impl JobHandle {
         }
         self.live[worker].retain(|live| live.name != report.name);
         let failed = matches!(outcome, TaskOutcome::Failed(_));
+        if let (TaskOutcome::Failed(error), Some(cluster)) = (&outcome, &mut self.cluster) {
+            cluster.failed(error.is_cause(), error.to_string());
+        }
         self.finished.push((report, outcome));
         if failed {
             self.stop_all();
+        }
+    }
+
+    fn park(&self, timeout: Duration) {
+        match &self.cluster {
+            Some(cluster) => cluster.park(&self.bell, timeout),
+            None => {
+                self.bell.park(Some(timeout));
+            }
         }
     }
 
@@ -378,7 +465,14 @@ impl JobHandle {
         }
     }
 
-    fn is_over(&self, now: Monotonic) -> bool {
+    fn is_over(&mut self, now: Monotonic) -> bool {
+        match &mut self.cluster {
+            Some(cluster) => self.local.is_some() && cluster.is_over(),
+            None => self.tasks_are_over(now),
+        }
+    }
+
+    fn tasks_are_over(&self, now: Monotonic) -> bool {
         let done = self
             .workers
             .iter()
@@ -398,8 +492,17 @@ impl JobHandle {
                 drop(thread.join());
             }
         }
-        let outcome = self.outcome();
+        let outcome = match self.local.take() {
+            Some(local) => self.outcome_of_all(local),
+            None => self.outcome(),
+        };
         let tasks: Vec<TaskReport> = self.progress().cloned().collect();
+        let cluster = self.cluster.as_ref();
+        let cancelled_by = match cluster.and_then(Cluster::end) {
+            Some(JobEnd::Cancelled(cause)) => Some(*cause),
+            _ => self.cancelled.then_some(CancelCause::Asked),
+        };
+        let processes = cluster.map_or_else(Vec::new, Cluster::process_reports);
         let first_row = tasks.iter().filter_map(|task| task.first_row).min();
         JobReport {
             outcome,
@@ -407,6 +510,8 @@ impl JobHandle {
             elapsed: now.0,
             first_row: first_row.map(|at| at.0),
             host: self.host.clone(),
+            cancelled_by,
+            processes,
         }
     }
 
@@ -421,6 +526,9 @@ impl JobHandle {
                 TaskOutcome::Cancelled => cancelled = true,
                 TaskOutcome::Ended => {}
             }
+        }
+        if let Some(error) = self.not_made.take() {
+            return JobOutcome::Failed(error);
         }
         if let Some(cause) = failures.iter().position(TaskError::is_cause) {
             return JobOutcome::Failed(JobError::Task(failures.swap_remove(cause)));

@@ -20,9 +20,12 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
+use std::sync::Arc;
+
 use arrow::array::RecordBatch;
 
 use crate::batch::{Payload, Row, Rows};
+use crate::batcher::{Batchable, Batcher};
 use crate::connect::MemorySource;
 use crate::element::{EventTime, StreamElement};
 use crate::error::OperatorError;
@@ -32,6 +35,7 @@ use crate::operators::rows;
 use crate::output::ByKeyHash;
 use crate::partition::{Key, Parallelism};
 use crate::watermark::WatermarkStrategy;
+use crate::wire::Typed;
 
 use super::graph::{Exchange, Graph, NodeId, Port};
 use super::node::{OperatorNode, SinkNode, SourceNode};
@@ -305,6 +309,25 @@ impl<B: Payload> Clone for Stream<B> {
 }
 
 impl<T: Clone + Send + 'static> DataStream<T> {
+    /// Lets the rows go from one process to another, as the columns of `batcher`. Where a job
+    /// runs in one process this changes nothing.
+    pub fn batcher(self, batcher: Arc<dyn Batcher<T>>) -> Self {
+        for end in &self.ends {
+            let codec = Arc::new(Typed::new(batcher.clone()));
+            let mut graph = self.job.graph.borrow_mut();
+            graph.set_codec::<Rows<T>>(end.node, end.port, codec);
+        }
+        self
+    }
+
+    /// As [`DataStream::batcher`], with the batcher that the type has.
+    pub fn batched(self) -> Self
+    where
+        T: Batchable,
+    {
+        self.batcher(T::batcher())
+    }
+
     /// Replaces each value by `map` of it; its event time stays.
     pub fn map<U, F>(self, map: F) -> DataStream<U>
     where

@@ -1,11 +1,14 @@
 //! How streams become the inputs of an operator that has two.
 
+use std::sync::Arc;
+
 use crate::batch::{Either, Payload};
 use crate::operator::{Operator, Subtask};
 use crate::operators::{ToLeft, ToRight};
 
-use super::graph::{Exchange, Graph, NodeId, Port};
+use super::graph::{Exchange, Graph, NodeId, Port, StreamEdge};
 use super::node::OperatorNode;
+use super::sides_codec::{LeftCodec, RightCodec};
 
 impl Graph {
     /// Connects an output of `from`, which gives `A`, to the left input of `to`, which takes
@@ -13,7 +16,8 @@ impl Graph {
     ///
     /// A node that makes batches left ones is put between, with as many subtasks as `from` has:
     /// so it shares the chain of that, and rows keep their order. Say the parallelism of `from`
-    /// before. An operator with two inputs needs a stream to each.
+    /// before. An operator with two inputs needs a stream to each. Returns the stream from that
+    /// node to `to`.
     ///
     /// # Panics
     /// When the payload types differ, or an end has no such port, as for [`Graph::connect`].
@@ -23,9 +27,15 @@ impl Graph {
         port: Port,
         to: NodeId,
         exchange: Exchange,
-    ) {
+    ) -> &mut StreamEdge {
         let exchange = exchange.of_left::<A, B>();
-        self.connect_side::<A, Either<A, B>, _>((from, port), "left", ToLeft, to, exchange);
+        let codec = self.codec(from, port);
+        let node = self.connect_side::<A, Either<A, B>, _>((from, port), "left", ToLeft, to);
+        if let Some(codec) = codec {
+            let codec = Arc::new(LeftCodec::new(codec.of::<A>()));
+            self.set_codec::<Either<A, B>>(node, Port::Main, codec);
+        }
+        self.connect(node, Port::Main, to, exchange)
     }
 
     /// Connects an output of `from`, which gives `B`, to the right input of `to`, as
@@ -39,9 +49,15 @@ impl Graph {
         port: Port,
         to: NodeId,
         exchange: Exchange,
-    ) {
+    ) -> &mut StreamEdge {
         let exchange = exchange.of_right::<A, B>();
-        self.connect_side::<B, Either<A, B>, _>((from, port), "right", ToRight, to, exchange);
+        let codec = self.codec(from, port);
+        let node = self.connect_side::<B, Either<A, B>, _>((from, port), "right", ToRight, to);
+        if let Some(codec) = codec {
+            let codec = Arc::new(RightCodec::new(codec.of::<B>()));
+            self.set_codec::<Either<A, B>>(node, Port::Main, codec);
+        }
+        self.connect(node, Port::Main, to, exchange)
     }
 
     fn connect_side<S, E, Op>(
@@ -50,8 +66,8 @@ impl Graph {
         side: &str,
         operator: Op,
         to: NodeId,
-        exchange: Exchange,
-    ) where
+    ) -> NodeId
+    where
         S: Payload,
         E: Payload,
         Op: Operator<S, E> + Copy + Sync + 'static,
@@ -64,6 +80,6 @@ impl Graph {
         let node = self.add(name, node.with_parallelism_max(max));
         self[node].parallelism = parallelism;
         self.connect(from, port, node, Exchange::auto::<S>());
-        self.connect(node, Port::Main, to, exchange);
+        node
     }
 }

@@ -5,6 +5,7 @@
 //! room, so that neither a flat map that explodes nor a watermark that fires a million
 //! timers holds the core or memory.
 
+mod counts;
 mod emitter;
 mod side;
 mod sink;
@@ -12,6 +13,7 @@ mod source;
 mod state;
 mod subtask;
 
+pub use counts::RowCounts;
 pub use emitter::{Collector, Emitter, StepScope};
 pub use side::{SideOutputs, SideTag};
 pub use sink::Sink;
@@ -133,6 +135,12 @@ pub trait Operator<In: Payload, Out: Payload>: Send {
         Ok(Progress::Done)
     }
 
+    /// Rows that were treated apart from others so far, for the report of the task; none where
+    /// there is nothing to tell.
+    fn counts(&self) -> Option<RowCounts> {
+        None
+    }
+
     /// Writes the operator's state for the checkpoint of `barrier`, including what an
     /// unfinished call has still to do.
     ///
@@ -207,6 +215,10 @@ impl<In: Payload, Out: Payload> Operator<In, Out> for Box<dyn Operator<In, Out>>
 
     fn settle(&mut self, out: &mut Emitter<'_, Out>) -> Result<Progress, OperatorError> {
         (**self).settle(out)
+    }
+
+    fn counts(&self) -> Option<RowCounts> {
+        (**self).counts()
     }
 
     fn snapshot(

@@ -109,6 +109,9 @@ pub enum SpecError {
         /// Why.
         message: String,
     },
+    /// A window by count without rows.
+    #[error("a window by count must have at least 1 row")]
+    CountWindow,
     /// A session without a gap.
     #[error("the gap between sessions must be at least 1 ms, and is {gap_ms}")]
     SessionGap {

@@ -1,10 +1,13 @@
-//! What columnar operators demand of a schema.
+//! What columnar operators demand of a schema, and the schemas of their results.
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow::array::{ArrayRef, Int64Array};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 
 use super::SpecError;
+use super::aggregate::{Accumulators, KeyInterner};
+use super::window::Window;
 use crate::batch::EVENT_TIME_COLUMN;
 use crate::error::OperatorError;
 
@@ -51,4 +54,57 @@ pub(super) fn require_same_types(
         types(found),
         types(expected)
     )))
+}
+
+/// A column of integers that an operator adds.
+pub(super) fn int64_field(name: &str, nullable: bool) -> FieldRef {
+    Field::new(name, DataType::Int64, nullable).into()
+}
+
+/// The columns with which results of windows begin: the event time (the last of the window),
+/// `window_start` and `window_end`.
+pub(super) fn window_fields() -> [FieldRef; 3] {
+    [
+        int64_field(EVENT_TIME_COLUMN, true),
+        int64_field("window_start", false),
+        int64_field("window_end", false),
+    ]
+}
+
+/// What stands in these columns.
+pub(super) fn window_columns(windows: &[Window]) -> [ArrayRef; 3] {
+    [Window::last, Window::start, Window::end].map(|of| -> ArrayRef {
+        let values = windows.iter().map(|window| of(*window));
+        Arc::new(Int64Array::from_iter_values(values))
+    })
+}
+
+/// The schema of aggregates over `input` by key: `first`, the key columns, the aggregates.
+pub(super) fn results(
+    input: &SchemaRef,
+    first: [FieldRef; 3],
+    keys: &KeyInterner,
+    aggregates: &Accumulators,
+) -> SchemaRef {
+    let mut fields = first.to_vec();
+    fields.extend(keys.fields().iter().cloned());
+    fields.extend(aggregates.fields());
+    let metadata = input.metadata().clone();
+    Arc::new(Schema::new_with_metadata(fields, metadata))
+}
+
+/// The same columns by other names.
+///
+/// # Panics
+/// When there are not as many names as columns.
+pub(super) fn renamed(schema: &SchemaRef, names: &[String]) -> SchemaRef {
+    assert_eq!(schema.fields().len(), names.len(), "each column has a name");
+    let fields = schema.fields().iter().zip(names);
+    let fields = fields.map(|(field, name)| match field.name() == name {
+        true => Arc::clone(field),
+        false => Arc::new(field.as_ref().clone().with_name(name)),
+    });
+    let fields: Vec<FieldRef> = fields.collect();
+    let metadata = schema.metadata().clone();
+    Arc::new(Schema::new_with_metadata(fields, metadata))
 }

@@ -1,10 +1,15 @@
 //! Drives one operator in a test, with as little room in its output as the test wants.
 
-use crate::batch::Payload;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use arrow::datatypes::{DataType, Field, Schema};
+
+use crate::batch::{Payload, Row};
 use crate::clock::Clock;
 use crate::element::{StreamElement, Watermark};
 use crate::error::OperatorError;
-use crate::operator::{Collector, Emitter, Operator, Progress, SideTag, StepScope};
+use crate::operator::{Collector, Emitter, Operator, Progress, RowCounts, SideTag, StepScope};
 
 /// Records what an operator emits, and is full after `room` batches.
 struct Recorder<B> {
@@ -122,6 +127,23 @@ impl<Op, Out: Payload, S: Payload> Harness<Op, Out, S> {
             .expect("the end is processed");
     }
 
+    /// The rows that were treated apart from others.
+    pub(crate) fn counts<In: Payload>(&self) -> RowCounts
+    where
+        Op: Operator<In, Out>,
+    {
+        self.operator.counts().expect("the operator counts rows")
+    }
+
+    /// Rows that came too late or without an event time.
+    pub(crate) fn dropped<In: Payload>(&self) -> u64
+    where
+        Op: Operator<In, Out>,
+    {
+        let counts = self.counts();
+        counts.late_rows + counts.untimed_rows
+    }
+
     /// What was emitted since the last call.
     pub(crate) fn take(&mut self) -> Vec<StreamElement<Out>> {
         std::mem::take(&mut self.recorder.elements)
@@ -150,6 +172,17 @@ fn data<B>(elements: Vec<StreamElement<B>>) -> Vec<B> {
             _ => None,
         })
         .collect()
+}
+
+/// The columns `event_time`, `key` and `value` of rows of key and value.
+pub(crate) fn batch_of_values(rows: &[Row<(i64, i64)>]) -> RecordBatch {
+    let field = |name| Field::new(name, DataType::Int64, true);
+    let schema = Schema::new(vec![field("event_time"), field("key"), field("value")]);
+    let times: Int64Array = rows.iter().map(|row| row.event_time).collect();
+    let keys: Int64Array = rows.iter().map(|row| Some(row.value.0)).collect();
+    let values: Int64Array = rows.iter().map(|row| Some(row.value.1)).collect();
+    let columns: Vec<ArrayRef> = vec![Arc::new(times), Arc::new(keys), Arc::new(values)];
+    RecordBatch::try_new(Arc::new(schema), columns).expect("columns and schema agree")
 }
 
 /// A small generator of random numbers whose seed is printed and can be given again in

@@ -60,10 +60,7 @@ impl<K: Eq + Hash + Clone, S, R: Clone> TopState<K, S, R> {
         let Some(windows) = self.windows else {
             return false;
         };
-        time.is_none_or(|time| {
-            let last = windows.window(windows.last_number(time)).last();
-            Some(last) <= self.watermark
-        })
+        time.is_none_or(|time| Some(windows.last_window(time).last()) <= self.watermark)
     }
 
     /// Ranks a row that is not late. `stays` says whether a row that was ranked before stays

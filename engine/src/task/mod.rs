@@ -18,7 +18,7 @@ pub use chain::Chain;
 pub use gate_task::GateTask;
 pub use operator_stage::OperatorStage;
 pub use output_stage::OutputStage;
-pub use report::{Latency, TaskReport};
+pub use report::{Latency, OperatorReport, TaskReport};
 pub use side_outlet::{SideOutlet, TypedSideOutlet};
 pub use sink_stage::SinkStage;
 pub use source_task::SourceTask;

@@ -11,9 +11,9 @@ use crate::element::{Barrier, StreamElement};
 use crate::error::OperatorError;
 use crate::operator::{Emitter, Operator, Progress, StepScope, Subtask};
 
-use super::TaskReport;
 use super::report::Discard;
 use super::stage::{Closing, Downstream, Stage, StageItem};
+use super::{OperatorReport, TaskReport};
 
 /// An operator in a chain, with the stages after it.
 ///
@@ -229,6 +229,12 @@ impl<In: Payload, Out: Payload> Stage<In> for OperatorStage<In, Out> {
     }
 
     fn report(&self, report: &mut TaskReport) {
+        report
+            .operators
+            .extend(self.operator.counts().map(|counts| OperatorReport {
+                name: self.subtask.name.clone(),
+                counts,
+            }));
         self.next.report(report);
     }
 }

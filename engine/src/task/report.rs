@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use crate::clock::Monotonic;
 use crate::element::{EVENT_TIME_MIN, EventTime};
 use crate::error::OperatorError;
-use crate::operator::StateWriter;
+use crate::operator::{RowCounts, StateWriter};
 use crate::output::EdgeReport;
 
 /// The longest latency that is told apart from longer ones, in nanoseconds: one hour.
@@ -38,10 +38,21 @@ pub struct TaskReport {
     pub checkpoints_lost: u64,
     /// The watermark that the task has reached.
     pub watermark: Option<EventTime>,
+    /// The operators of the task that treat rows apart from others, in the order of the chain.
+    pub operators: Vec<OperatorReport>,
     /// The edges that leave the task.
     pub edges: Vec<EdgeReport>,
     /// From entering the job to reaching the sink, one sample a batch.
     pub latency: Latency,
+}
+
+/// What an operator of a task has to report.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OperatorReport {
+    /// The operator's name.
+    pub name: String,
+    /// Rows that it treated apart from others.
+    pub counts: RowCounts,
 }
 
 impl TaskReport {
@@ -99,6 +110,26 @@ impl Latency {
     /// The longest latency; zero without samples.
     pub fn max(&self) -> Duration {
         Duration::from_nanos(self.histogram.as_ref().map_or(0, Histogram::max))
+    }
+
+    /// Every latency that was told apart, in nanoseconds, with how many samples have it.
+    pub fn samples(&self) -> impl Iterator<Item = (u64, u64)> {
+        let histogram = self.histogram.iter();
+        let recorded = histogram.flat_map(|histogram| histogram.iter_recorded());
+        recorded.map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()))
+    }
+
+    /// The latencies that [`Latency::samples`] and [`Latency::saturated`] gave.
+    pub fn of_samples(samples: impl IntoIterator<Item = (u64, u64)>, saturated: u64) -> Self {
+        let mut latency = Self {
+            saturated,
+            ..Self::default()
+        };
+        for (ns, count) in samples {
+            let ns = ns.clamp(1, LATENCY_NS_MAX);
+            latency.histogram().saturating_record_n(ns, count);
+        }
+        latency
     }
 
     fn histogram(&mut self) -> &mut Histogram<u64> {

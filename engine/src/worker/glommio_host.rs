@@ -1,6 +1,9 @@
 //! The host that shares a worker's thread with file I/O: the duty cycle is one task of an
 //! executor.
 
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use ringway_netio::event_wait;
@@ -69,7 +72,12 @@ async fn park(worker: &mut Worker) -> bool {
         bell.disarm();
         return false;
     };
-    match event_wait::readable(descriptor, limit).await {
+    let rung = event_wait::readable(descriptor, limit);
+    let waited = match &worker.links {
+        Some(links) => first(rung, event_wait::readable(links.as_fd(), limit)).await,
+        None => rung.await,
+    };
+    match waited {
         Ok(_) => {
             bell.clear();
             // Without a time to wait there was no look at I/O either.
@@ -79,8 +87,18 @@ async fn park(worker: &mut Worker) -> bool {
             // The thread sleeps alone, and the executor's other tasks wait for it: late, but
             // nothing is lost.
             tracing::debug!(%error, "the executor cannot wait for the worker's bell");
-            bell.park(Some(limit));
+            worker.sleep();
             false
         }
     }
+}
+
+/// What the first of two gives.
+async fn first<T>(one: impl Future<Output = T>, other: impl Future<Output = T>) -> T {
+    let (mut one, mut other) = (pin!(one), pin!(other));
+    poll_fn(|context| match one.as_mut().poll(context) {
+        Poll::Ready(output) => Poll::Ready(output),
+        Poll::Pending => other.as_mut().poll(context),
+    })
+    .await
 }

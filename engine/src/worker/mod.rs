@@ -20,6 +20,7 @@ use std::collections::VecDeque;
 use ringway_shm::{Bell, Consumer, PopError, Producer, PushError};
 
 use crate::clock::{Clock, Monotonic};
+use crate::edge::remote::Links;
 use crate::task::{Task, TaskCommand, TaskError, TaskOutcome, TaskReport};
 
 use slot::TaskSlot;
@@ -59,6 +60,8 @@ pub struct Worker {
     clock: Clock,
     commands: Consumer<WorkerCommand>,
     events: Producer<WorkerEvent>,
+    /// The connections of its tasks' edges, where there are any.
+    links: Option<Links>,
     /// Events that found the ring full. Reports are not kept: the next one says more.
     unsent: VecDeque<WorkerEvent>,
     started: bool,
@@ -84,10 +87,19 @@ impl Worker {
             clock,
             commands,
             events,
+            links: None,
             unsent: VecDeque::new(),
             started: false,
             orphaned: false,
         }
+    }
+
+    /// The same worker, which also drives connections. Their bell is that of the worker, so
+    /// they are made from [`links_with`](crate::edge::remote::links_with) of it; and it has a
+    /// descriptor.
+    pub fn with_links(mut self, links: Links) -> Self {
+        self.links = Some(links);
+        self
     }
 
     /// Opens every task. Called once, on the thread that will turn the worker.
@@ -103,13 +115,19 @@ impl Worker {
         self.tell(WorkerEvent::Opened);
     }
 
-    /// One turn of the duty cycle: commands, then a step of every task. Returns the work done:
-    /// 0 means that nothing can be done until the bell rings or a timer is due.
+    /// One turn of the duty cycle: commands, a step of every task, and what is to be done on
+    /// connections. Returns the work done: 0 means that nothing can be done until the bell
+    /// rings, a connection has something, or a timer is due.
     pub fn turn(&mut self) -> usize {
         let mut work = self.obey() + self.send_unsent();
-        if !self.started {
-            return work;
+        if self.started {
+            work += self.step_tasks();
         }
+        work + self.links.as_mut().map_or(0, Links::turn)
+    }
+
+    fn step_tasks(&mut self) -> usize {
+        let mut work = 0;
         for index in 0..self.tasks.len() {
             let Some(step) = self.tasks[index].step() else {
                 continue;
@@ -123,9 +141,12 @@ impl Worker {
         work
     }
 
-    /// Whether every task is over and everything was told.
+    /// Whether every task is over, everything was told, and what the tasks have sent has
+    /// arrived.
     pub fn is_done(&self) -> bool {
-        self.running == 0 && (self.unsent.is_empty() || self.events.is_abandoned())
+        self.running == 0
+            && (self.unsent.is_empty() || self.events.is_abandoned())
+            && !self.links.as_ref().is_some_and(Links::is_needed)
     }
 
     /// The bell that wakes the worker.
@@ -145,7 +166,19 @@ impl Worker {
         let next = self.tasks.iter().filter_map(TaskSlot::next_timer).min();
         let until = next.map(|at| u64::try_from(at.saturating_sub(processing_time)).unwrap_or(0));
         let max = crate::limits::PARK_TIME_MAX;
+        let links = self.links.as_ref().and_then(Links::next_timeout);
+        let max = links.map_or(max, |timeout| timeout.min(max));
         until.map_or(max, |ms| std::time::Duration::from_millis(ms).min(max))
+    }
+
+    /// Sleeps until the bell rings or a connection has something, at most for
+    /// [`sleep_max`](Self::sleep_max). The bell was armed before the last turn.
+    fn sleep(&mut self) {
+        let limit = self.sleep_max();
+        match &mut self.links {
+            Some(links) => links.wait(limit),
+            None => drop(self.bell.park(Some(limit))),
+        }
     }
 
     fn obey(&mut self) -> usize {

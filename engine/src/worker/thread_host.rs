@@ -25,5 +25,5 @@ fn park(worker: &mut Worker) {
         worker.bell().disarm();
         return;
     }
-    worker.bell().park(Some(worker.sleep_max()));
+    worker.sleep();
 }

@@ -15,7 +15,7 @@ use serde_json::Value;
 /// Far longer than anything takes here, so that only a hang reaches it.
 const HANG: Duration = Duration::from_secs(120);
 
-fn ringway(args: &[&str]) -> Command {
+pub(crate) fn ringway(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ringway"));
     command.args(args);
     let inherited = std::env::vars().filter(|(name, _)| name.starts_with("RINGWAY_"));
@@ -26,29 +26,29 @@ fn ringway(args: &[&str]) -> Command {
     command
 }
 
-fn run(args: &[&str]) -> Output {
+pub(crate) fn run(args: &[&str]) -> Output {
     let (output, _) = ended(started(&mut ringway(args)));
     output
 }
 
 /// What it prints is small enough for the pipes to hold.
-fn started(command: &mut Command) -> Child {
+pub(crate) fn started(command: &mut Command) -> Child {
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().expect("the binary runs")
 }
 
 /// The last line of standard output.
-fn json(output: &Output) -> Value {
+pub(crate) fn json(output: &Output) -> Value {
     let text = std::str::from_utf8(&output.stdout).expect("standard output is text");
     let line = text.lines().last().expect("standard output has a line");
     serde_json::from_str(line).expect("the last line is JSON")
 }
 
-fn errors(output: &Output) -> String {
+pub(crate) fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-fn job_file(folder: &Path, text: &str) -> PathBuf {
+pub(crate) fn job_file(folder: &Path, text: &str) -> PathBuf {
     let path = folder.join("job.toml");
     let mut file = std::fs::File::create(&path).expect("the folder is writable");
     file.write_all(text.as_bytes())
@@ -57,7 +57,7 @@ fn job_file(folder: &Path, text: &str) -> PathBuf {
 }
 
 /// A job that never ends by itself.
-const ENDLESS: &str = r#"
+pub(crate) const ENDLESS: &str = r#"
 name = "endless"
 
 [sources.numbers]
@@ -83,13 +83,13 @@ fn endless(folder: &Path, args: &[&str]) -> Child {
     child
 }
 
-fn signal(child: &Child, signal: Signal) {
+pub(crate) fn signal(child: &Child, signal: Signal) {
     let pid = Pid::from_raw(child.id().try_into().unwrap()).unwrap();
     kill_process(pid, signal).expect("the process is there");
 }
 
 /// Waits for the end, and says how long it took.
-fn ended(mut child: Child) -> (Output, Duration) {
+pub(crate) fn ended(mut child: Child) -> (Output, Duration) {
     let since = Instant::now();
     while child.try_wait().expect("it is a child").is_none() {
         if since.elapsed() > HANG {
@@ -165,6 +165,59 @@ fn the_summary_says_how_fast_it_was_and_where_it_waited() {
     }
 }
 
+/// Two readings that are given twice, and a window that the second of them opens.
+const TWICE: &str = r#"
+[sources.readings]
+connector = "csv"
+path = "readings.csv"
+watermark = { strategy = "monotonic" }
+[operators.once]
+type = "deduplicate"
+input = "readings"
+key = "value"
+[operators.per_second]
+type = "window"
+input = "once"
+size = "1s"
+aggregates = ["count(*) AS n"]
+[sinks.results]
+connector = "blackhole"
+input = "per_second"
+"#;
+
+#[test]
+fn the_summary_says_what_each_operator_treated_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let readings = "event_time,value\n0,1\n5,1\n,2\n2000,3\n2000,3\n";
+    std::fs::write(folder.path().join("readings.csv"), readings).unwrap();
+    let path = job_file(folder.path(), TWICE);
+    let output = run(&["run", path.to_str().unwrap(), "--json"]);
+    assert!(output.status.success(), "{}", errors(&output));
+    let counts = |name: &str, untimed: u64, duplicate: u64| {
+        serde_json::json!({
+            "name": name,
+            "late_rows": 0,
+            "accepted_late_rows": 0,
+            "untimed_rows": untimed,
+            "duplicate_rows": duplicate,
+        })
+    };
+    let expected = serde_json::json!([counts("once", 0, 2), counts("per_second", 1, 0)]);
+    let summary = json(&output);
+    assert_eq!(summary["operators"], expected);
+    assert_eq!(
+        summary["discarded_rows"], 1,
+        "nothing takes `per_second.late`"
+    );
+    let text = errors(&output);
+    for part in [
+        "operator once: 2 left out as duplicates\n",
+        "operator per_second: 1 without an event time\n",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
 #[test]
 fn quiet_says_nothing_but_what_was_asked_for() {
     let flights = Example::in_folder_of_its_own();
@@ -184,6 +237,7 @@ fn check_shows_the_plan_and_writes_nothing() {
         "flights > departures: 2 subtasks on worker 0, 0",
         "departures -> hourly: key, local, 4 of 1024 elements and 64 MiB each",
         "hold at most 1.6 GiB",
+        "\n  temperatures: event_time Int64, origin Utf8, kind Utf8 not null, value Int64\n",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -191,6 +245,10 @@ fn check_shows_the_plan_and_writes_nothing() {
     let plan = json(&run(&["check", flights.job(), "--json"]));
     assert_eq!(plan["valid"], true);
     assert_eq!(plan["chains"][0]["operators"][0], "flights");
+    let streams = plan["streams"].as_array().unwrap();
+    let hourly = streams.iter().find(|stream| stream["name"] == "hourly");
+    let n = serde_json::json!({ "name": "n", "type": "Int64", "nullable": false });
+    assert_eq!(hourly.unwrap()["columns"][5], n);
     assert!(plan["memory_bytes"].as_u64().is_some_and(|bytes| bytes > 0));
 }
 

@@ -4,4 +4,5 @@
 mod command;
 mod example;
 mod flights;
+mod processes;
 mod streams;

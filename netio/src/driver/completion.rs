@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::ops::Deref;
 
+use super::uring::RingChunk;
 use super::{ConnectionId, ListenerId, Socket};
 use crate::buffer::Body;
 
@@ -19,6 +20,14 @@ pub enum Completion {
         socket: Socket,
         /// Who, where that has an address.
         peer: Option<SocketAddr>,
+    },
+    /// A peer that connects has to wait, since the process or the host lacks descriptors or
+    /// memory. Accepting goes on by itself; this comes once until a peer is accepted again.
+    AcceptDelayed {
+        /// Where.
+        listener: ListenerId,
+        /// Why, such as too many open files: raise the limit, or close something.
+        error: io::Error,
     },
     /// Accepting failed, and nobody can connect any more unless the listener is made anew.
     ListenerFailed {
@@ -87,14 +96,28 @@ pub enum Completion {
 
 /// Bytes in a buffer of a driver's pool.
 pub struct Chunk {
-    bytes: Box<dyn Deref<Target = [u8]>>,
+    bytes: Lent,
+}
+
+enum Lent {
+    /// The usual one, without an allocation.
+    Ring(RingChunk),
+    Other(Box<dyn Deref<Target = [u8]>>),
 }
 
 impl Chunk {
     /// Bytes that `bytes` holds and gives back when it is dropped.
     pub(crate) fn new(bytes: impl Deref<Target = [u8]> + 'static) -> Self {
         Self {
-            bytes: Box::new(bytes),
+            bytes: Lent::Other(Box::new(bytes)),
+        }
+    }
+}
+
+impl From<RingChunk> for Chunk {
+    fn from(chunk: RingChunk) -> Self {
+        Self {
+            bytes: Lent::Ring(chunk),
         }
     }
 }
@@ -103,7 +126,10 @@ impl Deref for Chunk {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.bytes
+        match &self.bytes {
+            Lent::Ring(chunk) => chunk,
+            Lent::Other(bytes) => bytes,
+        }
     }
 }
 

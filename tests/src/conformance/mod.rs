@@ -20,7 +20,8 @@ pub mod waiting;
 pub mod waking;
 
 use ringway::batch::Payload;
-use ringway::edge::{EdgeOptions, Receiver, Sender};
+use ringway::edge::{EdgeOptions, Popped, Receiver, Rejected, Sender};
+use ringway::element::StreamElement;
 use ringway_shm::Bell;
 
 /// Something that calls itself an edge.
@@ -39,6 +40,31 @@ pub trait EdgeSubject: Sync {
     /// Opens an edge for a thread on either side.
     fn open<B: Payload>(&self, options: EdgeOptions) -> (Sender<B>, Receiver<B>) {
         self.open_with(options, Bell::thread(), Bell::thread())
+    }
+
+    /// The forms that wait without limit, which a thread may call.
+    fn waiting<B: Payload>(&self) -> Waiting<B> {
+        Waiting {
+            push: Sender::push,
+            pop: Receiver::pop,
+        }
+    }
+}
+
+/// How a thread waits for an edge.
+pub struct Waiting<B: Payload> {
+    /// Pushes an element, and waits for room.
+    pub push: fn(&mut Sender<B>, StreamElement<B>) -> Result<(), Rejected<B>>,
+    /// Takes an element, and waits for one.
+    pub pop: fn(&mut Receiver<B>) -> Popped<B>,
+}
+
+// Derived, they would ask the same of the payload.
+impl<B: Payload> Copy for Waiting<B> {}
+
+impl<B: Payload> Clone for Waiting<B> {
+    fn clone(&self) -> Self {
+        *self
     }
 }
 

@@ -6,17 +6,17 @@ use std::thread;
 use ringway::edge::{EdgeOptions, Ending, Popped, Receiver, RejectReason, Sender};
 use ringway::element::StreamElement;
 
-use super::EdgeSubject;
 use super::elements::{Counted, Numbers, counted, number, room_for, value_of, watermark};
+use super::{EdgeSubject, Waiting};
 use crate::seed::Seeded;
 use crate::within::{LONG, join_within};
 
 /// Sends `0..count`, one row an element and a watermark after each tenth.
-fn send_all(mut sender: Sender<Numbers>, count: i64) {
+fn send_all(mut sender: Sender<Numbers>, count: i64, wait: Waiting<Numbers>) {
     for value in 0..count {
-        sender.push(number(value)).unwrap();
+        (wait.push)(&mut sender, number(value)).unwrap();
         if value % 10 == 9 {
-            sender.push(watermark(value)).unwrap();
+            (wait.push)(&mut sender, watermark(value)).unwrap();
         }
     }
     sender.finish().unwrap();
@@ -51,8 +51,9 @@ fn take_all(mut take: impl FnMut() -> Popped<Numbers>) -> i64 {
 
 fn passes<S: EdgeSubject>(subject: &S, options: EdgeOptions, count: i64) {
     let (sender, mut receiver) = subject.open::<Numbers>(options);
-    let sending = thread::spawn(move || send_all(sender, count));
-    let taking = thread::spawn(move || take_all(|| receiver.pop()));
+    let wait = subject.waiting();
+    let sending = thread::spawn(move || send_all(sender, count, wait));
+    let taking = thread::spawn(move || take_all(|| (wait.pop)(&mut receiver)));
     let taken = join_within(LONG, "everything is taken", taking);
     assert_eq!(taken, count);
     join_within(LONG, "everything is sent", sending);
@@ -102,11 +103,12 @@ pub fn a_close_that_races_with_pushes_accounts_for_every_element<S: EdgeSubject>
     for _ in 0..50 {
         let alive = Arc::new(());
         let (mut sender, mut receiver) = subject.open::<Counted>(room_for(4));
+        let wait = subject.waiting();
         let batches: Vec<_> = (0..1_000).map(|_| counted(&alive)).collect();
         let pushing = thread::spawn(move || {
             let mut accepted = 0;
             for batch in batches {
-                match sender.push(batch) {
+                match (wait.push)(&mut sender, batch) {
                     Ok(()) => accepted += 1,
                     Err(rejected) => {
                         assert_eq!(rejected.reason, RejectReason::Closed);
@@ -119,7 +121,7 @@ pub fn a_close_that_races_with_pushes_accounts_for_every_element<S: EdgeSubject>
         let wanted = random.below(1_000) as usize;
         for _ in 0..wanted {
             assert!(matches!(
-                receiver.pop(),
+                (wait.pop)(&mut receiver),
                 Popped::Element(StreamElement::Data(_))
             ));
         }
@@ -154,8 +156,9 @@ pub fn halves_that_go_at_random_moments_leak_nothing<S: EdgeSubject>(subject: &S
         };
         let (first, second) = (going(), going());
         let batches: Vec<_> = (0..first.after).map(|_| counted(&alive)).collect();
-        let sending = thread::spawn(move || send_and_go(sender, batches, first));
-        let taken = take_and_go(receiver, second);
+        let wait = subject.waiting();
+        let sending = thread::spawn(move || send_and_go(sender, batches, first, wait));
+        let taken = take_and_go(receiver, second, wait);
         let accepted = join_within(LONG, "the sender goes", sending);
         if let Some((taken, ending)) = taken {
             assert_eq!(taken, accepted, "{first:?} {second:?}");
@@ -169,10 +172,11 @@ fn send_and_go(
     mut sender: Sender<Counted>,
     batches: Vec<StreamElement<Counted>>,
     going: Going,
+    wait: Waiting<Counted>,
 ) -> u64 {
     let mut accepted = 0;
     for batch in batches {
-        match sender.push(batch) {
+        match (wait.push)(&mut sender, batch) {
             Ok(()) => accepted += 1,
             Err(rejected) => assert_ne!(rejected.reason, RejectReason::Full),
         }
@@ -188,9 +192,13 @@ fn send_and_go(
 }
 
 /// How many were taken and the ending, if the receiver saw one before it went.
-fn take_and_go(mut receiver: Receiver<Counted>, going: Going) -> Option<(u64, Ending)> {
+fn take_and_go(
+    mut receiver: Receiver<Counted>,
+    going: Going,
+    wait: Waiting<Counted>,
+) -> Option<(u64, Ending)> {
     for taken in 0..going.after {
-        match receiver.pop() {
+        match (wait.pop)(&mut receiver) {
             Popped::Element(_) => {}
             Popped::Empty => panic!("the waiting form has no lull"),
             Popped::Ended(ending) => return Some((taken, ending)),

@@ -41,11 +41,12 @@ fn asleep(bell: &Bell) {
 
 /// In order: the one that waited comes after the one that was there.
 pub fn a_blocked_push_goes_on_when_there_is_room<S: EdgeSubject>(subject: &S) {
+    let wait = subject.waiting();
     let mut edge = Waited::open(subject, 1);
     push(&mut edge.sender, number(1));
     let mut sender = edge.sender;
     let pushing = std::thread::spawn(move || {
-        sender.push(number(2)).unwrap();
+        (wait.push)(&mut sender, number(2)).unwrap();
         sender
     });
     asleep(&edge.sender_bell);
@@ -65,10 +66,11 @@ pub fn a_blocked_push_learns_that_the_receiver_went<S: EdgeSubject>(subject: &S)
         ),
     ];
     for (go, expected) in ways {
+        let wait = subject.waiting();
         let mut edge = Waited::open(subject, 1);
         push(&mut edge.sender, number(1));
         let mut sender = edge.sender;
-        let pushing = std::thread::spawn(move || sender.push(number(2)).unwrap_err());
+        let pushing = std::thread::spawn(move || (wait.push)(&mut sender, number(2)).unwrap_err());
         asleep(&edge.sender_bell);
         go(edge.receiver);
         let rejected = join_within(LONG, "the push returns", pushing);
@@ -80,8 +82,9 @@ pub fn a_blocked_push_learns_that_the_receiver_went<S: EdgeSubject>(subject: &S)
 pub fn a_blocked_pop_goes_on_when_there_is_an_element<S: EdgeSubject>(subject: &S) {
     for element in [number(1), watermark(1)] {
         let mut edge = Waited::open(subject, 1);
+        let wait = subject.waiting();
         let mut receiver = edge.receiver;
-        let popping = std::thread::spawn(move || receiver.pop());
+        let popping = std::thread::spawn(move || (wait.pop)(&mut receiver));
         asleep(&edge.receiver_bell);
         push(&mut edge.sender, element.clone());
         let popped = join_within(LONG, "the pop returns", popping);
@@ -102,8 +105,9 @@ pub fn a_blocked_pop_learns_how_the_stream_ended<S: EdgeSubject>(subject: &S) {
     ];
     for (go, expected) in ways {
         let edge = Waited::open(subject, 1);
+        let wait = subject.waiting();
         let mut receiver = edge.receiver;
-        let popping = std::thread::spawn(move || receiver.pop());
+        let popping = std::thread::spawn(move || (wait.pop)(&mut receiver));
         asleep(&edge.receiver_bell);
         go(edge.sender);
         let popped = join_within(LONG, "the pop returns", popping);
@@ -114,8 +118,9 @@ pub fn a_blocked_pop_learns_how_the_stream_ended<S: EdgeSubject>(subject: &S) {
 /// A barrier that overtakes is not held up by a receiver that waits for what it overtakes.
 pub fn a_blocked_pop_returns_for_a_priority_barrier<S: EdgeSubject>(subject: &S) {
     let mut edge = Waited::open(subject, 1);
+    let wait = subject.waiting();
     let mut receiver = edge.receiver;
-    let popping = std::thread::spawn(move || (receiver.pop(), receiver));
+    let popping = std::thread::spawn(move || ((wait.pop)(&mut receiver), receiver));
     asleep(&edge.receiver_bell);
     edge.sender
         .try_push_priority(Barrier::unaligned(1))

@@ -80,6 +80,46 @@ fn side_outputs_unions_and_keys_are_streams_like_others() {
 }
 
 #[test]
+fn a_join_takes_several_streams_on_a_side_and_each_part_of_it_has_a_uid_of_its_own() {
+    let job = r#"
+        [sources.a]
+        connector = "generator"
+        rows = 10
+        parallelism = 2
+        [sources.b]
+        connector = "generator"
+        rows = 10
+        [operators.both]
+        type = "interval_join"
+        uid = "joined"
+        left = ["a", "b"]
+        right = "b"
+        key = ["key"]
+        kind = "full"
+        lower = "-1s"
+        upper = "1s"
+        parallelism = 2
+        edge_capacity = 7
+        [sinks.late]
+        connector = "blackhole"
+        input = ["both.left_late", "both.right_late"]
+        [sinks.out]
+        connector = "blackhole"
+        input = "both"
+    "#;
+    let plan = plan(load(job).unwrap());
+    for part in [
+        "\"joined.left\"",
+        "\"joined.left-2\"",
+        "\"joined.right\"",
+        "\"joined\"",
+        "capacity_elements: 7",
+    ] {
+        assert!(plan.contains(part), "{part}: {plan}");
+    }
+}
+
+#[test]
 fn a_stream_that_nothing_takes_is_a_warning() {
     let job = load(&changed("input = \"per_key\"", "input = \"even\"")).unwrap();
     assert_eq!(

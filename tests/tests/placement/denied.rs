@@ -4,14 +4,15 @@ use std::io;
 
 use ringway::task::Task;
 use ringway::worker::{Host, HostKind, IdlePolicy};
-use ringway_netio::probe::DENY_VARIABLE;
+use ringway_netio::driver::{DriverChoice, DriverKind, Why, open};
+use ringway_netio::probe::{self, DENY_VARIABLE, IoUring};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::child::Child;
 use super::hosts::runs_and_contains_a_panic;
 use super::rig::{Script, start_with};
-use super::seccomp::deny_io_uring;
+use super::seccomp::{deny, deny_io_uring};
 
 /// Asks for glommio, gets the plain thread, and runs there as anywhere.
 fn falls_back_to_a_thread(parts_of_the_cause: &[&str]) {
@@ -22,6 +23,27 @@ fn falls_back_to_a_thread(parts_of_the_cause: &[&str]) {
         assert!(cause.contains(part), "{cause:?} names {part:?}");
     }
     runs_and_contains_a_panic(&host, IdlePolicy::Adaptive);
+}
+
+/// One call alone is forbidden, and the others are not: epoll takes over, and says why.
+fn falls_back_to_epoll_without(test: &'static str, call: i64, named: &str) {
+    Child::of(test).run(|| {
+        deny(call..=call, Errno::PERM);
+        let opened = open(DriverChoice::Auto).unwrap();
+        assert_eq!(opened.kind, DriverKind::Epoll);
+        let Why::FellBack(denial) = opened.why else {
+            panic!("{:?}", opened.why);
+        };
+        assert_eq!(*probe::driver(), IoUring::Denied(denial.clone()));
+        // Where the host denies io_uring anyway, the first call is named.
+        let cause = &denial.cause;
+        assert!(
+            cause.contains(named) || cause.contains("io_uring_setup"),
+            "{denial}"
+        );
+        assert!(denial.what_to_do.contains("seccomp") || denial.what_to_do.contains("sysctl"));
+        assert!(open(DriverChoice::Uring).is_err());
+    });
 }
 
 fn limit(resource: Resource, current: u64) {
@@ -47,6 +69,24 @@ fn under_a_filter_that_hides_io_uring_workers_run_on_threads_and_the_kernel_is_n
         deny_io_uring(Errno::NOSYS);
         falls_back_to_a_thread(&["io_uring_setup", "not implemented", "kernel"]);
     });
+}
+
+#[test]
+fn a_filter_that_forbids_making_a_ring_leaves_the_driver_epoll() {
+    let test = "denied::a_filter_that_forbids_making_a_ring_leaves_the_driver_epoll";
+    falls_back_to_epoll_without(test, 425, "io_uring_setup");
+}
+
+#[test]
+fn a_filter_that_forbids_using_a_ring_leaves_the_driver_epoll() {
+    let test = "denied::a_filter_that_forbids_using_a_ring_leaves_the_driver_epoll";
+    falls_back_to_epoll_without(test, 426, "io_uring_enter");
+}
+
+#[test]
+fn a_filter_that_forbids_registering_with_a_ring_leaves_the_driver_epoll() {
+    let test = "denied::a_filter_that_forbids_registering_with_a_ring_leaves_the_driver_epoll";
+    falls_back_to_epoll_without(test, 427, "io_uring_register");
 }
 
 #[test]

@@ -49,7 +49,7 @@ const BANS: &[Ban] = &[
     Ban {
         found: &["println!", "print!", "eprintln!", "eprint!"],
         within: &[],
-        except: &["engine/src/bin/", "bench/"],
+        except: &["engine/src/bin/", "bench/", "docs/examples/"],
         in_tests: false,
         instead: "a tracing event, or a returned value that the binary prints",
     },

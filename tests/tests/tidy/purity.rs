@@ -7,6 +7,7 @@ use crate::tree::File;
 /// Modules of protocol code: a file `NAME.rs`, or all files of a folder `NAME/`.
 const PURE: &[&str] = &[
     "engine/src/align",
+    "engine/src/control",
     "engine/src/partition",
     "engine/src/watermark",
     "netio/src/credit",

@@ -2,12 +2,16 @@
 
 use std::path::PathBuf;
 
+use arrow::datatypes::SchemaRef;
 use clap::Args;
-use ringway::job::Plan;
+use ringway::control::PROCESSES_MAX;
 use ringway::job::file::{Connected, LoadedJob, Overrides};
+use ringway::job::{Hosts, Plan};
 use ringway::partition::Parallelism;
 use ringway::placement::{AllowedCpus, Cores, Placement};
 use ringway::worker::{HostKind, IdlePolicy};
+
+use crate::processes::share_of;
 
 /// A job and where it runs. What is not said here is taken from the job file.
 #[derive(Args)]
@@ -34,18 +38,41 @@ pub(crate) struct JobArgs {
     #[arg(long, env = "RINGWAY_HOST")]
     pub(crate) host: Option<HostKind>,
 
+    /// Run in so many processes of this host, 1 to 1024: this one and others that it starts and
+    /// ends with itself.
+    #[arg(long, env = "RINGWAY_PROCESSES", value_parser = processes)]
+    pub(crate) processes: Option<usize>,
+
+    /// Run in one process at each of these places: a file with one HOST:PORT a line, or a list
+    /// with commas. The first is process 0, which leads. Every process is started with the same
+    /// job, options and hosts, and its own `--process`.
+    #[arg(long, env = "RINGWAY_HOSTS", conflicts_with = "processes", value_parser = Hosts::read)]
+    pub(crate) hosts: Option<Hosts>,
+
     /// Print one JSON object as the last line of standard output.
     #[arg(long, env = "RINGWAY_JSON", value_parser = clap::builder::BoolishValueParser::new())]
     pub(crate) json: bool,
 }
 
+impl JobArgs {
+    /// In how many processes the job runs.
+    pub(crate) fn processes(&self) -> usize {
+        let hosts = self.hosts.as_ref().map(Hosts::count);
+        hosts.or(self.processes).unwrap_or(1)
+    }
+}
+
 /// A job that can be run.
 pub(crate) struct Planned {
     pub(crate) plan: Plan,
+    /// The CPUs of this process and of those that it starts.
+    pub(crate) cpus: Vec<usize>,
     pub(crate) idle: IdlePolicy,
     pub(crate) host: HostKind,
     pub(crate) sources: Vec<Connected>,
     pub(crate) sinks: Vec<Connected>,
+    /// The streams that have a name, with their columns.
+    pub(crate) streams: Vec<(String, SchemaRef)>,
     /// Bytes that edges, readers and writers may hold together.
     pub(crate) memory_bytes: u64,
     /// What the user should know.
@@ -67,11 +94,16 @@ pub(crate) fn plan(args: &JobArgs) -> Result<Planned, String> {
     let allowed = AllowedCpus::of_process().map_err(|error| error.to_string())?;
     let placement = Placement::plan(allowed, &cores.unwrap_or_default());
     let placement = placement.map_err(|error| error.to_string())?;
-    let workers = placement.cpus().iter().map(|cpu| Some(cpu.0)).collect();
+    let cpus: Vec<usize> = placement.cpus().iter().map(|cpu| cpu.0).collect();
+    // Processes that this one starts have their part of the CPUs.
+    let started = args.processes.unwrap_or(1);
+    let own = share_of(&cpus, 0, started).into_iter().map(Some).collect();
     job.options
         .memory_max
         .get_or_insert_with(crate::memory::default_memory_max);
-    let plan = job.plan(workers).map_err(|error| error.to_string())?;
+    let plan = job
+        .plan_for(own, args.processes())
+        .map_err(|error| error.to_string())?;
     let warnings = job.warnings.iter().chain(&plan.warnings).cloned();
     let warnings = warnings.chain(placement.warning()).collect();
     Ok(Planned {
@@ -80,8 +112,10 @@ pub(crate) fn plan(args: &JobArgs) -> Result<Planned, String> {
         memory_bytes: plan.memory_bytes + beside_workers(&plan, &job),
         hints: plan.hints.clone(),
         plan,
+        cpus,
         sources: job.sources,
         sinks: job.sinks,
+        streams: job.streams,
         warnings,
     })
 }
@@ -105,6 +139,12 @@ fn cores(text: &str) -> Result<Cores, String> {
         Cores::Count(0) => Err("a job runs on at least 1 core".to_owned()),
         cores => Ok(cores),
     }
+}
+
+fn processes(text: &str) -> Result<usize, String> {
+    let processes = text.parse().ok();
+    let processes = processes.filter(|processes| (1..=PROCESSES_MAX).contains(processes));
+    processes.ok_or_else(|| format!("must be a whole number from 1 to {PROCESSES_MAX}"))
 }
 
 fn parallelism(text: &str) -> Result<Parallelism, String> {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use arrow::datatypes::{FieldRef, SchemaRef};
 use clap::Args;
 use ringway::job::Plan;
 use ringway::job::file::Connected;
@@ -16,7 +17,8 @@ use crate::units::{bytes, counted};
 #[command(after_help = "\
 Examples:
   ringway check docs/examples/flights.toml
-  ringway check job.toml --parallelism 4 --cores 2-5 --json")]
+  ringway check job.toml --parallelism 4 --cores 2-5 --json
+  ringway check job.toml --parallelism 4 --processes 2")]
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     job: JobArgs,
@@ -52,10 +54,13 @@ struct PlanView<'a> {
     idle: String,
     /// The CPU of each worker.
     workers: &'a [Option<usize>],
+    processes: usize,
+    plan_hash: String,
     tasks: usize,
     memory_bytes: u64,
     sources: Vec<ConnectorView<'a>>,
     sinks: Vec<ConnectorView<'a>>,
+    streams: Vec<StreamView<'a>>,
     chains: Vec<ChainView<'a>>,
     links: Vec<LinkView<'a>>,
     warnings: Vec<&'a str>,
@@ -69,10 +74,24 @@ struct ConnectorView<'a> {
 }
 
 #[derive(Serialize)]
+struct StreamView<'a> {
+    name: &'a str,
+    columns: Vec<ColumnView<'a>>,
+}
+
+#[derive(Serialize)]
+struct ColumnView<'a> {
+    name: &'a str,
+    r#type: String,
+    nullable: bool,
+}
+
+#[derive(Serialize)]
 struct ChainView<'a> {
     operators: &'a [String],
     uids: &'a [String],
     subtasks: u32,
+    processes: &'a [usize],
     workers: &'a [usize],
 }
 
@@ -83,6 +102,7 @@ struct LinkView<'a> {
     exchange: String,
     transport: String,
     edges: usize,
+    edges_between: usize,
     capacity_elements: usize,
     bytes_max: usize,
 }
@@ -97,10 +117,13 @@ impl<'a> PlanView<'a> {
             host: planned.host.to_string(),
             idle: planned.idle.to_string(),
             workers: &plan.workers,
+            processes: plan.processes,
+            plan_hash: format!("{:016x}", plan.hash),
             tasks: plan.task_count(),
             memory_bytes: planned.memory_bytes,
             sources: connectors(&planned.sources),
             sinks: connectors(&planned.sinks),
+            streams: streams(&planned.streams),
             chains: chains(plan),
             links: links(plan),
             warnings: warnings.map(String::as_str).collect(),
@@ -113,6 +136,16 @@ impl<'a> PlanView<'a> {
     }
 }
 
+impl<'a> ColumnView<'a> {
+    fn new(field: &'a FieldRef) -> Self {
+        Self {
+            name: field.name(),
+            r#type: field.data_type().to_string(),
+            nullable: field.is_nullable(),
+        }
+    }
+}
+
 fn connectors(connected: &[Connected]) -> Vec<ConnectorView<'_>> {
     let views = connected.iter().map(|connected| ConnectorView {
         name: &connected.name,
@@ -122,11 +155,20 @@ fn connectors(connected: &[Connected]) -> Vec<ConnectorView<'_>> {
     views.collect()
 }
 
+fn streams(streams: &[(String, SchemaRef)]) -> Vec<StreamView<'_>> {
+    let views = streams.iter().map(|(name, schema)| StreamView {
+        name,
+        columns: schema.fields().iter().map(ColumnView::new).collect(),
+    });
+    views.collect()
+}
+
 fn chains(plan: &Plan) -> Vec<ChainView<'_>> {
     let chains = plan.chains.iter().map(|chain| ChainView {
         operators: &chain.names,
         uids: &chain.uids,
         subtasks: chain.parallelism.subtasks(),
+        processes: &chain.processes,
         workers: &chain.workers,
     });
     chains.collect()
@@ -139,10 +181,41 @@ fn links(plan: &Plan) -> Vec<LinkView<'_>> {
         exchange: link.exchange.to_string(),
         transport: link.transport.to_string(),
         edges: link.edges,
+        edges_between: link.edges_between,
         capacity_elements: link.capacity_elements,
         bytes_max: link.bytes_max,
     });
     links.collect()
+}
+
+/// Where the subtasks of a chain run: the process, where there are several, and the worker.
+fn places(chain: &ChainView<'_>, processes: usize) -> String {
+    let subtasks = chain.processes.iter().zip(chain.workers);
+    let places = subtasks.map(|(process, worker)| match processes {
+        1 => worker.to_string(),
+        _ => format!("{process}/{worker}"),
+    });
+    let places = places.collect::<Vec<_>>().join(", ");
+    match processes {
+        1 => format!("worker {places}"),
+        _ => format!("process/worker {places}"),
+    }
+}
+
+/// What carries a link: some of its edges may stay in their process.
+fn carried_by(link: &LinkView<'_>) -> String {
+    match link.edges_between {
+        0 => link.transport.clone(),
+        between if between == link.edges => link.transport.clone(),
+        between => format!("{between} by {}", link.transport),
+    }
+}
+
+impl fmt::Display for ColumnView<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let not_null = if self.nullable { "" } else { " not null" };
+        write!(f, "{} {}{not_null}", self.name, self.r#type)
+    }
 }
 
 impl fmt::Display for PlanView<'_> {
@@ -161,6 +234,13 @@ impl fmt::Display for PlanView<'_> {
             self.host,
             self.idle
         )?;
+        if self.processes > 1 {
+            writeln!(
+                f,
+                "in {} processes, each with as many workers as its host gives; plan {}",
+                self.processes, self.plan_hash
+            )?;
+        }
         writeln!(
             f,
             "edges, readers and writers hold at most {}",
@@ -171,15 +251,19 @@ impl fmt::Display for PlanView<'_> {
                 writeln!(f, "{kind} {}: {}", connector.name, connector.describes)?;
             }
         }
+        writeln!(f, "\nstreams, with their columns:")?;
+        for stream in &self.streams {
+            let columns: Vec<_> = stream.columns.iter().map(ToString::to_string).collect();
+            writeln!(f, "  {}: {}", stream.name, columns.join(", "))?;
+        }
         writeln!(f, "\nchains, each a task a subtask:")?;
         for chain in &self.chains {
-            let workers: Vec<_> = chain.workers.iter().map(ToString::to_string).collect();
             writeln!(
                 f,
-                "  {}: {} on worker {}",
+                "  {}: {} on {}",
                 chain.operators.join(" > "),
                 counted(chain.subtasks as usize, "subtask"),
-                workers.join(", ")
+                places(chain, self.processes)
             )?;
         }
         writeln!(f, "\nedges between them:")?;
@@ -190,7 +274,7 @@ impl fmt::Display for PlanView<'_> {
                 link.from,
                 link.to,
                 link.exchange,
-                link.transport,
+                carried_by(link),
                 link.edges,
                 link.capacity_elements,
                 bytes(link.bytes_max as u64)

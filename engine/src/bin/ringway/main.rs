@@ -10,6 +10,7 @@ mod edges;
 mod line;
 mod memory;
 mod output;
+mod processes;
 mod progress;
 mod run;
 mod signals;
@@ -41,6 +42,8 @@ const EXAMPLES: &str = "\
 Examples:
   ringway run docs/examples/flights.toml
   ringway run job.toml --parallelism 4 --cores 2-5 --json
+  ringway run job.toml --parallelism 4 --processes 2
+  ringway run job.toml --hosts a:7000,b:7000 --process 0    (on a, and --process 1 on b)
   ringway check job.toml
 
 Exit codes:

@@ -4,11 +4,15 @@ use std::time::Duration;
 
 use clap::Args;
 use ringway::clock::Clock;
+use ringway::control::CancelCause;
 use ringway::job::file::Span;
-use ringway::job::{JobHandle, JobOutcome, JobReport, RunOptions, start};
+use ringway::job::{
+    GatherError, JobError, JobHandle, JobOutcome, JobReport, RunOptions, start, start_in,
+};
 
 use crate::args::{JobArgs, Planned, plan};
 use crate::output::{print, say};
+use crate::processes::{Meeting, Others, Place, ProcessArgs};
 use crate::progress::ProgressLine;
 use crate::signals::{Signals, StopSignal};
 use crate::summary::Summary;
@@ -22,10 +26,18 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 Examples:
   ringway run docs/examples/flights.toml
   ringway run job.toml --parallelism 4 --cores 2-5
-  ringway run job.toml --drain-after 10s --json --quiet")]
+  ringway run job.toml --drain-after 10s --json --quiet
+
+Over several processes:
+  ringway run job.toml --parallelism 4 --processes 2      two processes of this host
+  ringway run job.toml -p 4 --hosts hosts.txt --process 0 on the first host of hosts.txt
+  ringway run job.toml -p 4 --hosts a:7000,b:7000 --process 1    on b; process 0 runs on a")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     job: JobArgs,
+
+    #[command(flatten)]
+    process: ProcessArgs,
 
     /// Neither a progress line nor the summary; warnings and errors only.
     #[arg(long, short, env = "RINGWAY_QUIET", value_parser = clap::builder::BoolishValueParser::new())]
@@ -43,8 +55,9 @@ pub(crate) struct RunArgs {
 
 /// Runs the job. Returns the exit code.
 pub(crate) fn run(args: &RunArgs, clock: Clock) -> u8 {
-    let planned = match plan(&args.job) {
-        Ok(planned) => planned,
+    let placed = Place::of(&args.job, &args.process);
+    let (place, planned) = match placed.and_then(|place| Ok((place, plan(&args.job)?))) {
+        Ok(both) => both,
         Err(message) => return refuse(args, &message),
     };
     for warning in &planned.warnings {
@@ -53,18 +66,20 @@ pub(crate) fn run(args: &RunArgs, clock: Clock) -> u8 {
     for hint in &planned.hints {
         tracing::debug!("{hint}");
     }
-    let signals = match Signals::catch() {
+    let mut signals = match Signals::catch() {
         Ok(signals) => signals,
         Err(error) => return refuse(args, &format!("signals cannot be caught: {error}")),
     };
+    let mut others = Others::default();
     let options = RunOptions {
         idle: planned.idle,
         host: planned.host,
     };
     let set_up = clock.now().0;
-    let job = match start(&planned.plan, &options) {
+    let job = match begin(args, &planned, &place, &options, &mut others, &mut signals) {
         Ok(job) => job,
-        Err(error) => return refuse(args, &error.to_string()),
+        Err(NotBegun::Invalid(message)) => return refuse(args, &message),
+        Err(NotBegun::Cancelled(cause)) => return cancelled(args, cause),
     };
     let mut watch = Watch {
         args,
@@ -75,8 +90,10 @@ pub(crate) fn run(args: &RunArgs, clock: Clock) -> u8 {
         drained: false,
     };
     let report = watch.until_over();
-    let code = exit_code(&report.outcome, watch.stop);
-    let summary = Summary::new(&planned, &report, set_up, watch.drained);
+    let (stop, drained) = (watch.stop, watch.drained);
+    others.leave();
+    let code = exit_code(&report, stop);
+    let summary = Summary::new(&planned, &report, set_up, drained, place.process());
     if let JobOutcome::Failed(error) = &report.outcome {
         say(format_args!("error: {error}\n"));
     }
@@ -86,6 +103,39 @@ pub(crate) fn run(args: &RunArgs, clock: Clock) -> u8 {
     match args.job.json {
         true => print(format_args!("{}\n", summary.json()), code),
         false => code,
+    }
+}
+
+/// Why a job was not begun.
+enum NotBegun {
+    Invalid(String),
+    Cancelled(CancelCause),
+}
+
+/// Starts the job, or the part of it that runs in this process once all others are there.
+fn begin(
+    args: &RunArgs,
+    planned: &Planned,
+    place: &Place,
+    options: &RunOptions,
+    others: &mut Others,
+    signals: &mut Signals,
+) -> Result<JobHandle, NotBegun> {
+    let meeting = Meeting {
+        job: &args.job,
+        process: &args.process,
+        planned,
+        place,
+    };
+    let gathered = meeting.gather(others, &mut || signals.next().map(cause_of));
+    let cluster = gathered.map_err(|error| match error {
+        GatherError::Cancelled(cause) => NotBegun::Cancelled(cause),
+        error => NotBegun::Invalid(error.to_string()),
+    })?;
+    let invalid = |error: JobError| NotBegun::Invalid(error.to_string());
+    match cluster {
+        None => start(&planned.plan, options).map_err(invalid),
+        Some(cluster) => start_in(&planned.plan, options, cluster).map_err(invalid),
     }
 }
 
@@ -131,7 +181,7 @@ impl Watch<'_> {
             self.drain();
         } else if self.stop.is_none() {
             self.stop = Some(signal);
-            self.job.cancel();
+            self.job.cancel_by(cause_of(signal));
         } else {
             // Cancelled already, and an operator does not return: whoever asks again means it.
             std::process::exit(i32::from(code_of(signal)));
@@ -146,11 +196,28 @@ impl Watch<'_> {
     }
 }
 
-fn exit_code(outcome: &JobOutcome, stop: Option<StopSignal>) -> u8 {
-    match outcome {
-        JobOutcome::Ended | JobOutcome::Stopped => 0,
-        JobOutcome::Failed(_) => EXIT_FAILED,
-        JobOutcome::Cancelled => stop.map_or(EXIT_FAILED, code_of),
+fn exit_code(report: &JobReport, stop: Option<StopSignal>) -> u8 {
+    match (&report.outcome, stop) {
+        (JobOutcome::Ended | JobOutcome::Stopped, _) => 0,
+        (JobOutcome::Failed(_), _) => EXIT_FAILED,
+        (JobOutcome::Cancelled, Some(signal)) => code_of(signal),
+        (JobOutcome::Cancelled, None) => report.cancelled_by.map_or(EXIT_FAILED, code_of_cause),
+    }
+}
+
+const fn cause_of(signal: StopSignal) -> CancelCause {
+    match signal {
+        StopSignal::Interrupt => CancelCause::Interrupt,
+        StopSignal::Terminate => CancelCause::Terminate,
+    }
+}
+
+/// A signal that came to another process counts as if it had come to this one.
+const fn code_of_cause(cause: CancelCause) -> u8 {
+    match cause {
+        CancelCause::Interrupt => EXIT_INTERRUPTED,
+        CancelCause::Terminate => EXIT_TERMINATED,
+        CancelCause::Asked | CancelCause::Failure => EXIT_FAILED,
     }
 }
 
@@ -169,4 +236,16 @@ fn refuse(args: &RunArgs, message: &str) -> u8 {
         return print(format_args!("{object}\n"), EXIT_INVALID);
     }
     EXIT_INVALID
+}
+
+/// The job was cancelled before it had begun anywhere.
+fn cancelled(args: &RunArgs, cause: CancelCause) -> u8 {
+    let code = code_of_cause(cause);
+    let message = "the job was cancelled before all processes were there";
+    say(format_args!("{message}\n"));
+    if args.job.json {
+        let object = serde_json::json!({ "outcome": "cancelled", "error": message });
+        return print(format_args!("{object}\n"), code);
+    }
+    code
 }

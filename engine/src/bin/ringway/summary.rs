@@ -1,12 +1,15 @@
 //! What a job did, for people and as JSON.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use ringway::clock::process_cpu_time;
+use ringway::control::ProcessEnd;
 use ringway::job::file::Connected;
-use ringway::job::{JobOutcome, JobReport};
+use ringway::job::{JobOutcome, JobReport, ProcessReport};
+use ringway::operator::RowCounts;
 use ringway::task::{Latency, TaskReport};
-use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
 use crate::args::Planned;
@@ -24,6 +27,9 @@ pub(crate) struct Summary<'a> {
     /// Why it is not the host that was asked for.
     host_cause: Option<&'a str>,
     workers: usize,
+    /// The number of the process, where there are several.
+    process: Option<usize>,
+    processes: Vec<ProcessSummary<'a>>,
     elapsed_s: f64,
     first_row_s: Option<f64>,
     cpu_s: f64,
@@ -34,10 +40,21 @@ pub(crate) struct Summary<'a> {
     latency: LatencySummary,
     sources: Vec<ConnectorSummary<'a>>,
     sinks: Vec<ConnectorSummary<'a>>,
+    operators: Vec<OperatorSummary<'a>>,
     edges: Vec<EdgeSummary<'a>>,
     tasks: Vec<TaskSummary<'a>>,
     #[serde(skip)]
     report: &'a JobReport,
+}
+
+#[derive(Serialize)]
+struct ProcessSummary<'a> {
+    name: &'a str,
+    outcome: &'static str,
+    tasks: usize,
+    rows_in: u64,
+    rows_out: u64,
+    cpu_s: f64,
 }
 
 #[derive(Serialize)]
@@ -58,6 +75,15 @@ struct ConnectorSummary<'a> {
     bytes: u64,
     skipped_rows: u64,
     checksum: Option<String>,
+}
+
+#[derive(Serialize)]
+struct OperatorSummary<'a> {
+    name: &'a str,
+    late_rows: u64,
+    accepted_late_rows: u64,
+    untimed_rows: u64,
+    duplicate_rows: u64,
 }
 
 #[derive(Serialize)]
@@ -88,6 +114,7 @@ impl<'a> Summary<'a> {
         report: &'a JobReport,
         set_up: Duration,
         drained: bool,
+        process: Option<usize>,
     ) -> Self {
         let total = |count: fn(&TaskReport) -> u64| report.tasks.iter().map(count).sum::<u64>();
         let rows_in = total(|task| task.source_rows);
@@ -103,9 +130,11 @@ impl<'a> Summary<'a> {
             host: report.host.kind.to_string(),
             host_cause: report.host.cause.as_deref(),
             workers: planned.plan.workers.len(),
+            process,
+            processes: report.processes.iter().map(ProcessSummary::new).collect(),
             elapsed_s: report.elapsed.as_secs_f64(),
             first_row_s: first_row,
-            cpu_s: cpu_time().as_secs_f64(),
+            cpu_s: cpu_time(report).as_secs_f64(),
             rows_in,
             rows_out: total(|task| task.sink_rows),
             rows_per_s: rate(rows_in, report.elapsed),
@@ -113,9 +142,22 @@ impl<'a> Summary<'a> {
             latency: LatencySummary::new(&latency(report)),
             sources: planned.sources.iter().map(ConnectorSummary::new).collect(),
             sinks: planned.sinks.iter().map(ConnectorSummary::new).collect(),
+            operators: operators(&report.tasks),
             edges: edges(report),
             tasks: report.tasks.iter().map(TaskSummary::new).collect(),
             report,
+        }
+    }
+
+    /// Workers, and which process it was or how many there were.
+    fn ran_on(&self) -> String {
+        let workers = counted(self.workers, "worker");
+        match (self.process, self.processes.len()) {
+            (Some(_), several) if several > 0 => {
+                format!("{workers} of process 0, in {several} processes")
+            }
+            (Some(process), _) => format!("{workers} of process {process}"),
+            (None, _) => workers,
         }
     }
 
@@ -136,7 +178,7 @@ impl fmt::Display for Summary<'_> {
             self.outcome,
             short(self.report.elapsed),
             self.cpu_s,
-            counted(self.workers, "worker")
+            self.ran_on()
         )?;
         writeln!(
             f,
@@ -168,9 +210,18 @@ impl fmt::Display for Summary<'_> {
                 us(latency.max_us)
             )?;
         }
+        for process in &self.processes {
+            writeln!(f, "  {process}")?;
+        }
         for (kind, connectors) in [("source", &self.sources), ("sink", &self.sinks)] {
             for connector in connectors {
                 writeln!(f, "  {kind} {connector}")?;
+            }
+        }
+        for operator in &self.operators {
+            let counts = operator.in_words();
+            if !counts.is_empty() {
+                writeln!(f, "  operator {}: {}", operator.name, counts.join(", "))?;
             }
         }
         for (name, stream) in edges::by_stream(&self.report.tasks) {
@@ -198,6 +249,41 @@ impl fmt::Display for ConnectorSummary<'_> {
         match &self.checksum {
             Some(checksum) => write!(f, ", checksum {checksum}"),
             None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for ProcessSummary<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} {}: {}, in {} rows, out {} rows, CPU {:.2} s",
+            self.name,
+            self.outcome,
+            counted(self.tasks, "task"),
+            grouped(self.rows_in),
+            grouped(self.rows_out),
+            self.cpu_s
+        )
+    }
+}
+
+impl<'a> ProcessSummary<'a> {
+    fn new(process: &'a ProcessReport) -> Self {
+        let total = |count: fn(&TaskReport) -> u64| process.tasks.iter().map(count).sum::<u64>();
+        Self {
+            name: &process.name,
+            outcome: match process.end {
+                Some(ProcessEnd::Ended) => "ended",
+                Some(ProcessEnd::Stopped) => "stopped",
+                Some(ProcessEnd::Cancelled) => "cancelled",
+                Some(ProcessEnd::Failed) => "failed",
+                None => "lost",
+            },
+            tasks: process.tasks.len(),
+            rows_in: total(|task| task.source_rows),
+            rows_out: total(|task| task.sink_rows),
+            cpu_s: process.cpu.as_secs_f64(),
         }
     }
 }
@@ -242,6 +328,39 @@ impl<'a> TaskSummary<'a> {
     }
 }
 
+impl OperatorSummary<'_> {
+    /// The counts that are not zero.
+    fn in_words(&self) -> Vec<String> {
+        let counts = [
+            (self.late_rows, "rows late"),
+            (self.accepted_late_rows, "late but in time to be taken in"),
+            (self.untimed_rows, "without an event time"),
+            (self.duplicate_rows, "left out as duplicates"),
+        ];
+        let counts = counts.iter().filter(|(count, _)| *count > 0);
+        counts
+            .map(|(count, what)| format!("{} {what}", grouped(*count)))
+            .collect()
+    }
+}
+
+/// Each operator that treats rows apart from others, in all its subtasks.
+fn operators(tasks: &[TaskReport]) -> Vec<OperatorSummary<'_>> {
+    let mut by_name: BTreeMap<&str, RowCounts> = BTreeMap::new();
+    for operator in tasks.iter().flat_map(|task| &task.operators) {
+        let counts = by_name.entry(&operator.name).or_default();
+        counts.add(&operator.counts);
+    }
+    let summaries = by_name.into_iter().map(|(name, counts)| OperatorSummary {
+        name,
+        late_rows: counts.late_rows,
+        accepted_late_rows: counts.accepted_late_rows,
+        untimed_rows: counts.untimed_rows,
+        duplicate_rows: counts.duplicate_rows,
+    });
+    summaries.collect()
+}
+
 fn edges(report: &JobReport) -> Vec<EdgeSummary<'_>> {
     let edges = edges::all(&report.tasks).map(|edge| EdgeSummary {
         name: &edge.name,
@@ -254,6 +373,12 @@ fn edges(report: &JobReport) -> Vec<EdgeSummary<'_>> {
         blocked_times: edge.metrics.blocked_times,
     });
     edges.collect()
+}
+
+/// CPU time of all processes of the job, as far as this one is told.
+fn cpu_time(report: &JobReport) -> Duration {
+    let others = report.processes.iter().skip(1).map(|process| process.cpu);
+    process_cpu_time() + others.sum::<Duration>()
 }
 
 fn latency(report: &JobReport) -> Latency {
@@ -271,10 +396,4 @@ const fn outcome(outcome: &JobOutcome) -> &'static str {
         JobOutcome::Cancelled => "cancelled",
         JobOutcome::Failed(_) => "failed",
     }
-}
-
-/// CPU time of the whole process so far, user and system.
-fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
 }

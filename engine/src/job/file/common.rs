@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use crate::connect::{SplitOrder, WatermarkOptions};
+use crate::job::StreamEdge;
 
 use super::options::{Capacity, Subtasks};
 use super::units::{Size, Span};
@@ -21,7 +22,6 @@ pub(super) struct SourceCommon {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ConsumerCommon {
-    pub(super) input: Names,
     pub(super) uid: Option<String>,
     pub(super) parallelism: Option<Subtasks>,
     pub(super) exchange: Option<ExchangeName>,
@@ -29,6 +29,21 @@ pub(super) struct ConsumerCommon {
     pub(super) edge_capacity: Option<Capacity>,
     pub(super) edge_bytes_max: Option<Size>,
     pub(super) starts_chain: Option<bool>,
+}
+
+/// The stream that an operator or sink takes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OneInput {
+    pub(super) input: Names,
+}
+
+/// The streams that an operator with two inputs takes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TwoInputs {
+    pub(super) left: Names,
+    pub(super) right: Names,
 }
 
 /// How a source makes watermarks.
@@ -72,8 +87,7 @@ impl SourceCommon {
 }
 
 impl ConsumerCommon {
-    pub(super) const KEYS: [&'static str; 8] = [
-        "input",
+    pub(super) const KEYS: [&'static str; 7] = [
         "uid",
         "parallelism",
         "exchange",
@@ -82,6 +96,12 @@ impl ConsumerCommon {
         "edge_bytes_max",
         "starts_chain",
     ];
+
+    /// Gives an edge of the input the bounds that are said.
+    pub(super) fn limit(&self, edge: &mut StreamEdge) {
+        edge.capacity_elements = self.edge_capacity.map(Capacity::elements);
+        edge.bytes_max = self.edge_bytes_max.map(Size::bytes);
+    }
 }
 
 impl Watermark {

@@ -2,10 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::common::ConsumerCommon;
+use super::common::{ConsumerCommon, Names, OneInput, TwoInputs};
 use super::document::{Document, KeyPath, under};
 use super::error::JobFileError;
 use super::names::did_you_mean;
+use super::operators::takes_two;
 use super::tree::{Entry, Node, Value};
 
 /// A part of a job file that becomes a node: a source, an operator or a sink.
@@ -28,6 +29,8 @@ pub(super) enum Section {
 pub(super) struct Consumer<'a> {
     pub(super) declared: Declared<'a>,
     pub(super) common: ConsumerCommon,
+    /// The streams that it takes, each with the key under which they are named.
+    pub(super) inputs: Vec<(&'static str, Names)>,
 }
 
 impl Section {
@@ -42,7 +45,29 @@ impl Section {
     }
 }
 
+impl Consumer<'_> {
+    /// The names of all streams that it takes.
+    pub(super) fn input_names(&self) -> impl Iterator<Item = &String> {
+        self.inputs.iter().flat_map(|(_, names)| names.as_slice())
+    }
+}
+
 impl Declared<'_> {
+    /// The streams that it takes.
+    ///
+    /// # Errors
+    /// When it does not name them.
+    fn inputs(&self, document: &Document) -> Result<Vec<(&'static str, Names)>, JobFileError> {
+        let path = self.path(&[]);
+        if self.section == Section::Operators && takes_two(document, self)? {
+            let node = self.node.only(&["left", "right"]);
+            let TwoInputs { left, right } = document.read(&path, &node, &[])?;
+            return Ok(vec![("left", left), ("right", right)]);
+        }
+        let OneInput { input } = document.read(&path, &self.node.only(&["input"]), &[])?;
+        Ok(vec![("input", input)])
+    }
+
     /// Where it stands, with `keys` behind it.
     pub(super) fn path(&self, keys: &[&str]) -> KeyPath {
         under(&[self.section.key().to_owned(), self.name.to_owned()], keys)
@@ -100,9 +125,15 @@ pub(super) fn in_order<'a>(
     {
         let node = this.node.only(&ConsumerCommon::KEYS);
         let common: ConsumerCommon = document.read(&this.path(&[]), &node, &[])?;
-        check_names(document, declared, this, &common)?;
-        let declared = this.clone();
-        waiting.push(Consumer { declared, common });
+        let inputs = this.inputs(document)?;
+        for (key, names) in &inputs {
+            check_names(document, declared, this, key, names)?;
+        }
+        waiting.push(Consumer {
+            declared: this.clone(),
+            common,
+            inputs,
+        });
     }
     let mut placed: HashSet<&str> = declared
         .iter()
@@ -114,8 +145,8 @@ pub(super) fn in_order<'a>(
         let before = ordered.len();
         let mut later = Vec::new();
         for consumer in waiting {
-            let inputs = consumer.common.input.as_slice();
-            if inputs.iter().all(|input| placed.contains(owner(input))) {
+            let is_placed = |input: &String| placed.contains(owner(input));
+            if consumer.input_names().all(is_placed) {
                 placed.insert(consumer.declared.name);
                 ordered.push(consumer);
             } else {
@@ -166,12 +197,13 @@ fn check_names(
     document: &Document,
     declared: &[Declared<'_>],
     this: &Declared<'_>,
-    common: &ConsumerCommon,
+    key: &str,
+    input: &Names,
 ) -> Result<(), JobFileError> {
-    let names = common.input.as_slice();
+    let names = input.as_slice();
     let path_of = |index: usize| {
-        let mut path = this.path(&["input"]);
-        path.extend(common.input.key_of(index));
+        let mut path = this.path(&[key]);
+        path.extend(input.key_of(index));
         path
     };
     if names.is_empty() {
@@ -209,13 +241,12 @@ fn cycle(document: &Document, left: &[Consumer<'_>]) -> JobFileError {
         .any(|other| other.declared.name == this.declared.name)
     {
         seen.push(this);
-        let inputs = this.common.input.as_slice().iter();
-        let mut next = inputs.filter_map(|input| {
+        let next = this.input_names().filter_map(|input| {
             left.iter()
                 .find(|other| other.declared.name == owner(input))
         });
         // Invariant: whatever is left waits for another that is, or it would have been placed.
-        this = next.next_back().expect("something is waited for");
+        this = next.last().expect("something is waited for");
     }
     let start = seen
         .iter()
@@ -228,5 +259,5 @@ fn cycle(document: &Document, left: &[Consumer<'_>]) -> JobFileError {
     names.push(this.declared.name);
     names.reverse();
     let message = format!("the inputs form a cycle, {}: break it", names.join(" -> "));
-    document.error(&this.declared.path(&["input"]), message)
+    document.error(&this.declared.path(&[this.inputs[0].0]), message)
 }

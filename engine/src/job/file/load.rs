@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use arrow::datatypes::SchemaRef;
 use serde::Deserialize;
 
 use crate::connect::ConnectorStats;
@@ -27,6 +28,8 @@ pub struct LoadedJob {
     pub sources: Vec<Connected>,
     /// The sinks, each behind what it takes.
     pub sinks: Vec<Connected>,
+    /// The streams that have a name, with their columns, each behind those that it is made of.
+    pub streams: Vec<(String, SchemaRef)>,
     /// What the user should know.
     pub warnings: Vec<String>,
     file: Option<PathBuf>,
@@ -118,6 +121,7 @@ impl LoadedJob {
         let consumers = in_order(&document, &declared)?;
         let graph = Graph::new(top.name.unwrap_or_else(|| "job".to_owned()));
         let mut wiring = Wiring::new(&document, graph, options.parallelism(), &consumers);
+        wiring.graph.note(text.as_bytes());
         let (mut source_list, mut sink_list) = (Vec::new(), Vec::new());
         for this in declared
             .iter()
@@ -139,7 +143,9 @@ impl LoadedJob {
         let warnings = untaken
             .map(|name| format!("nothing takes `{name}`: its rows are discarded"))
             .collect();
+        let streams = wiring.schemas();
         Ok(Self {
+            streams,
             graph: wiring.graph,
             options,
             sources: source_list,
@@ -160,11 +166,27 @@ impl LoadedJob {
     /// When it cannot be planned. The error names file, line and key, unless it is about the
     /// job as a whole.
     pub fn plan(&mut self, workers: Vec<Option<usize>>) -> Result<Plan, JobFileError> {
+        self.plan_for(workers, 1)
+    }
+
+    /// As [`LoadedJob::plan`], for `processes` processes, of which this is one and has
+    /// `workers`.
+    ///
+    /// # Errors
+    /// As for `plan`.
+    pub fn plan_for(
+        &mut self,
+        workers: Vec<Option<usize>>,
+        processes: usize,
+    ) -> Result<Plan, JobFileError> {
         let graph = std::mem::take(&mut self.graph);
-        Plan::new(graph, &self.options.plan_options(workers)).map_err(|error| {
+        let options = self.options.plan_options(workers, processes);
+        Plan::new(graph, &options).map_err(|error| {
             let place = match &error {
                 PlanError::ForwardMismatch { to: name, .. }
                 | PlanError::Memory { to: name, .. }
+                | PlanError::NoCodec { to: name, .. }
+                | PlanError::NoProcess { name, .. }
                 | PlanError::TooManyInputs { name, .. }
                 | PlanError::DuplicateUid { second: name, .. } => {
                     let owner = name

@@ -26,4 +26,4 @@ pub use error::{JobFileError, Place};
 pub use load::{Connected, LoadedJob};
 pub use options::{JobOptions, Overrides};
 pub use tree::Language;
-pub use units::{Size, Span, UnitError};
+pub use units::{SignedSpan, Size, Span, UnitError};

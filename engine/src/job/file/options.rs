@@ -66,13 +66,15 @@ impl JobOptions {
             .map_or(Parallelism::ONE, |subtasks| subtasks.0)
     }
 
-    /// How to plan the job on `workers`, each with the CPU it is pinned to, if any.
-    pub fn plan_options(&self, workers: Vec<Option<usize>>) -> PlanOptions {
+    /// How to plan the job on `workers`, each with the CPU it is pinned to, if any, in so many
+    /// processes.
+    pub fn plan_options(&self, workers: Vec<Option<usize>>, processes: usize) -> PlanOptions {
         let default = PlanOptions::default();
         let memory_max = self.memory_max.map(|size| size.bytes() as u64);
         PlanOptions {
             parallelism: self.parallelism(),
             workers,
+            processes,
             capacity_elements: self
                 .edge_capacity
                 .map_or(default.capacity_elements, Capacity::elements),

@@ -7,6 +7,7 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
+use super::names::did_you_mean;
 use super::tree::{Entry, Node, Value};
 
 /// What does not fit, and under which keys.
@@ -58,6 +59,11 @@ impl std::fmt::Display for Misfit {
 impl std::error::Error for Misfit {}
 
 impl de::Error for Misfit {
+    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
+        let known = did_you_mean(variant, expected);
+        de::Error::custom(format!("`{variant}` is not one of these{known}"))
+    }
+
     fn custom<T: std::fmt::Display>(message: T) -> Self {
         Self {
             path: Vec::new(),

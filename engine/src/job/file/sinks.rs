@@ -38,7 +38,8 @@ pub(super) fn add(
         let message = format!("there is no sink connector `{}`{known}", common.connector);
         return Err(document.error(&declared.path(&["connector"]), message));
     }
-    let known: Vec<&str> = ConsumerCommon::KEYS.into_iter().chain(KEYS).collect();
+    let known = ConsumerCommon::KEYS.into_iter().chain(KEYS);
+    let known: Vec<&str> = known.chain(["input"]).collect();
     let options = SinkOptions::read(&common.connector, Reader(&declared.node.without(&known)));
     let options = options.map_err(|misfit| document.misfit(&declared.path(&[]), misfit, &known))?;
     let refuse = |error: ConnectError| {
@@ -58,6 +59,7 @@ pub(super) fn add(
         .map_err(refuse)?;
     let written = connector.paths_written(parallelism);
     wiring.claims.writes(declared.path(&["path"]), written);
+    let is_standard_output = common.connector == "stdout";
     let connected = Connected {
         name: declared.name.to_owned(),
         connector: common.connector,
@@ -70,6 +72,7 @@ pub(super) fn add(
         SinkNode::<RecordBatch, _>::new(move |subtask| Ok(connector.build(subtask, &schema)));
     let node = wiring.graph.add(declared.name, factory);
     wiring.set_up(node, &consumer.common);
+    wiring.graph[node].process = is_standard_output.then_some(0);
     wiring.connect(node, &input, &consumer.common);
     Ok(connected)
 }

@@ -1,6 +1,9 @@
 //! The sources of a job file.
 
+use std::path::PathBuf;
+
 use arrow::array::RecordBatch;
+use arrow::datatypes::Schema;
 
 use crate::connect::{ConnectError, SOURCE_CONNECTORS, SourceOptions};
 use crate::job::Port;
@@ -12,7 +15,7 @@ use super::inputs::Declared;
 use super::load::Connected;
 use super::names::did_you_mean;
 use super::read::Reader;
-use super::stream::Stream;
+use super::stream::{Stream, columns};
 use super::wiring::Wiring;
 
 /// Adds a source and its stream.
@@ -53,10 +56,12 @@ pub(super) fn add(
         return Err(document.error(&declared.path(&["watermark"]), message));
     }
     let (read, bad_rows) = (connector.paths_read(), connector.bad_rows_path());
+    note(wiring, &schema, &read);
     wiring.claims.reads(declared.path(&["path"]), read);
     let watched = connector.patterns_watched();
     wiring.claims.watches(&declared.path(&["path"]), &watched);
     wiring.claims.writes(declared.path(&["bad_rows"]), bad_rows);
+    let is_standard_input = common.connector == "stdin";
     let connected = Connected {
         name: declared.name.to_owned(),
         connector: common.connector,
@@ -70,11 +75,24 @@ pub(super) fn add(
         SourceNode::<RecordBatch, _>::new(splits, move |subtask| Ok(connector.build(subtask)));
     let node = wiring.graph.add(declared.name, factory);
     wiring.graph[node].uid = common.uid;
+    wiring.graph[node].process = is_standard_input.then_some(0);
     wiring.graph[node].parallelism = common.parallelism.map(|subtasks| subtasks.0);
     let mut stream = Stream::of(node, Port::Main, schema);
     stream.has_event_time = has_event_time;
     wiring.name(declared.name, stream);
     Ok(connected)
+}
+
+/// Notes what all processes that run the job must see alike: the columns, and the names and
+/// sizes of the files, which subtasks share out by their order. Folders may differ.
+fn note(wiring: &mut Wiring<'_>, schema: &Schema, files: &[PathBuf]) {
+    wiring.graph.note(columns(schema).as_bytes());
+    for file in files {
+        let name = file.file_name().unwrap_or_default();
+        wiring.graph.note(name.as_encoded_bytes());
+        let size = std::fs::metadata(file).map_or(0, |metadata| metadata.len());
+        wiring.graph.note(&size.to_le_bytes());
+    }
 }
 
 fn with_watermark(

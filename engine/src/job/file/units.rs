@@ -13,6 +13,12 @@ pub struct Span {
     ms: u64,
 }
 
+/// A length of time that may be negative, such as `"-5m"`. Units as for [`Span`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SignedSpan {
+    ms: i64,
+}
+
 /// A size, such as `"64MiB"`. Units: `B`, `kB`, `MB`, `GB`, `KiB`, `MiB`, `GiB`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size {
@@ -36,6 +42,13 @@ impl Span {
     /// In milliseconds of event time.
     pub const fn event_time_ms(self) -> i64 {
         self.ms.cast_signed()
+    }
+}
+
+impl SignedSpan {
+    /// In milliseconds of event time.
+    pub const fn event_time_ms(self) -> i64 {
+        self.ms
     }
 }
 
@@ -89,6 +102,27 @@ impl FromStr for Span {
     }
 }
 
+impl FromStr for SignedSpan {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let text = text.trim();
+        let (is_negative, length) = match text.strip_prefix('-') {
+            Some(length) => (true, length),
+            None => (false, text),
+        };
+        let span: Span = length.parse().map_err(|error| UnitError {
+            text: text.to_owned(),
+            example: "\"5m\" or \"-1h 30m\"",
+            ..error
+        })?;
+        let ms = span.event_time_ms();
+        Ok(Self {
+            ms: if is_negative { -ms } else { ms },
+        })
+    }
+}
+
 impl FromStr for Size {
     type Err = UnitError;
 
@@ -113,6 +147,15 @@ impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_str(Quantity::<Self>(
             "a time in quotes, such as \"24h\"",
+            PhantomData,
+        ))
+    }
+}
+
+impl<'de> Deserialize<'de> for SignedSpan {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(Quantity::<Self>(
+            "a time in quotes, such as \"5m\" or \"-5m\"",
             PhantomData,
         ))
     }
@@ -202,6 +245,18 @@ mod tests {
                 error.contains("units are ms, s, m, h, d"),
                 "{text}: {error}"
             );
+        }
+    }
+
+    #[test]
+    fn a_bound_may_be_before_or_after() {
+        for (text, ms) in [("-1h 30m", -5_400_000), ("5m", 300_000), (" -0s", 0)] {
+            let span = text.parse::<SignedSpan>().unwrap();
+            assert_eq!(span.event_time_ms(), ms, "{text}");
+        }
+        for text in ["", "-", "--1s", "- -1s", "5", "1h -30m"] {
+            let error = text.parse::<SignedSpan>().unwrap_err().to_string();
+            assert!(error.contains("-1h 30m"), "{text}: {error}");
         }
     }
 

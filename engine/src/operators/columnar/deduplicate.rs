@@ -6,7 +6,7 @@ use arrow::datatypes::SchemaRef;
 use crate::column::{event_times, filter_batch};
 use crate::element::Watermark;
 use crate::error::OperatorError;
-use crate::operator::{Emitter, Operator, Progress, SideTag};
+use crate::operator::{Emitter, Operator, Progress, RowCounts, SideTag};
 use crate::operators::SpecError;
 use crate::operators::aggregate::KeyInterner;
 use crate::operators::schema::{require_event_time, require_same_types};
@@ -52,8 +52,7 @@ pub struct Deduplicate {
     has_ttl: bool,
     late: Option<SideTag<RecordBatch>>,
     keys: Vec<u32>,
-    duplicate_rows: u64,
-    late_rows: u64,
+    counts: RowCounts,
 }
 
 impl Deduplicate {
@@ -73,19 +72,8 @@ impl Deduplicate {
             has_ttl: spec.ttl_ms.is_some(),
             late: spec.late,
             keys: Vec::new(),
-            duplicate_rows: 0,
-            late_rows: 0,
+            counts: RowCounts::default(),
         })
-    }
-
-    /// Rows that were left out because their key was seen before.
-    pub const fn duplicate_rows(&self) -> u64 {
-        self.duplicate_rows
-    }
-
-    /// Rows behind the watermark or without an event time, of which it cannot be known.
-    pub const fn late_rows(&self) -> u64 {
-        self.late_rows
     }
 
     /// What each row is among those of its key.
@@ -123,8 +111,13 @@ impl Operator<RecordBatch, RecordBatch> for Deduplicate {
         let seen = self.see(&batch)?;
         let rows = |what| -> BooleanArray { seen.iter().map(|seen| Some(*seen == what)).collect() };
         let late = rows(Seen::Late);
-        self.late_rows += late.true_count() as u64;
-        self.duplicate_rows += rows(Seen::Again).true_count() as u64;
+        let untimed = match late.true_count() {
+            0 => 0,
+            _ => event_times(&batch)?.null_count(),
+        };
+        self.counts.untimed_rows += untimed as u64;
+        self.counts.late_rows += (late.true_count() - untimed) as u64;
+        self.counts.duplicate_rows += rows(Seen::Again).true_count() as u64;
         if let Some(tag) = self.late
             && late.true_count() > 0
         {
@@ -154,6 +147,10 @@ impl Operator<RecordBatch, RecordBatch> for Deduplicate {
                 false => Progress::More,
             },
         )
+    }
+
+    fn counts(&self) -> Option<RowCounts> {
+        Some(self.counts)
     }
 }
 
@@ -216,9 +213,8 @@ mod tests {
                     assert_eq!(same, &batch(&kept));
                 }
             }
-            let (columns, rows) = (&columnar.operator, &typed.operator);
-            assert_eq!(columns.late_rows(), rows.late_rows());
-            assert_eq!(columns.duplicate_rows(), rows.duplicate_rows());
+            assert_eq!(columnar.counts(), typed.counts());
+            let columns = &columnar.operator;
             assert_eq!(columns.interner.live(), columns.seen.len());
             columnar.watermark::<RecordBatch>(Watermark::MAX);
             let left = if ttl_ms.is_some() { 0 } else { 5 };

@@ -2,21 +2,24 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch};
+use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch};
 use arrow::compute::SortOptions;
-use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use arrow::row::{RowConverter, SortField};
 
-use crate::batch::EVENT_TIME_COLUMN;
-use crate::column::{event_times, filter_batch};
-use crate::element::Watermark;
+use crate::column::event_times;
+use crate::element::{EventTime, Watermark};
 use crate::error::OperatorError;
 use crate::limits::BATCH_ROWS;
-use crate::operator::{Emitter, Operator, Progress, SideTag};
+use crate::operator::{Emitter, RowCounts, SideTag};
 use crate::operators::SpecError;
 use crate::operators::aggregate::KeyInterner;
+use crate::operators::gather::Gather;
+use crate::operators::late::set_late_aside;
 use crate::operators::row_of_batch::{PickedRows, RowOfBatch};
-use crate::operators::schema::{require_event_time, require_same_types};
+use crate::operators::schema::{
+    int64_field, renamed, require_event_time, require_same_types, window_columns, window_fields,
+};
 use crate::operators::top::{Top, TopState};
 use crate::operators::window::{Window, WindowAssigner};
 
@@ -81,8 +84,7 @@ pub struct TopN {
     advancing: Option<Watermark>,
     /// Rows of all batches that kept rows are in, as of when they came.
     held_rows: usize,
-    late_rows: u64,
-    untimed_rows: u64,
+    counts: RowCounts,
 }
 
 /// Results that are to be a batch.
@@ -105,15 +107,12 @@ impl TopNSpec {
         require_event_time(input)?;
         KeyInterner::new(input, &self.key_columns)?;
         self.converter(input)?;
-        let int64 = |name: &str, nullable| Field::new(name, DataType::Int64, nullable).into();
         let mut fields: Vec<FieldRef> = Vec::new();
         if self.windows.is_some() {
-            fields.push(int64(EVENT_TIME_COLUMN, true));
-            fields.push(int64("window_start", false));
-            fields.push(int64("window_end", false));
+            fields.extend(window_fields());
         }
         fields.extend(input.fields().iter().cloned());
-        fields.push(int64("rank", false));
+        fields.push(int64_field("rank", false));
         let metadata = input.metadata().clone();
         Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
     }
@@ -168,43 +167,23 @@ impl TopN {
             current: None,
             advancing: None,
             held_rows: 0,
-            late_rows: 0,
-            untimed_rows: 0,
+            counts: RowCounts::default(),
         })
     }
 
-    /// Rows in no window that takes rows in.
-    pub const fn late_rows(&self) -> u64 {
-        self.late_rows
+    /// The same operator, whose columns go by other names: two of them may have one otherwise.
+    ///
+    /// # Panics
+    /// When there are not as many names as columns.
+    #[must_use]
+    pub fn renamed(mut self, names: &[String]) -> Self {
+        self.staged.schema = renamed(&self.staged.schema, names);
+        self
     }
 
-    /// Rows without an event time, which are in no window.
-    pub const fn untimed_rows(&self) -> u64 {
-        self.untimed_rows
-    }
-
-    /// The rows of `batch` that are in time; the others go to the late output.
-    fn set_late_aside(
-        &mut self,
-        batch: RecordBatch,
-        out: &mut Emitter<'_, RecordBatch>,
-    ) -> Result<RecordBatch, OperatorError> {
-        let times = event_times(&batch)?;
-        let taken: BooleanArray = times
-            .iter()
-            .map(|time| Some(!self.state.is_late(time)))
-            .collect();
-        if taken.false_count() == 0 {
-            return Ok(batch);
-        }
-        let untimed = times.null_count();
-        self.untimed_rows += untimed as u64;
-        self.late_rows += (taken.false_count() - untimed) as u64;
-        if let Some(tag) = self.spec.late {
-            let others = BooleanArray::new(!taken.values(), None);
-            out.emit_side(tag, filter_batch(&batch, &others)?);
-        }
-        Ok(filter_batch(&batch, &taken)?)
+    /// The schema of the results.
+    pub fn output_schema(&self) -> &SchemaRef {
+        &self.staged.schema
     }
 
     fn add(&mut self, batch: RecordBatch) -> Result<(), OperatorError> {
@@ -276,15 +255,52 @@ impl TopN {
         }
         Ok(())
     }
+}
 
-    /// Stages results until a batch is full.
-    fn fill(&mut self) {
+impl StagedRows {
+    /// The batch that was staged; nothing is staged after it.
+    fn build(&mut self, input: &SchemaRef) -> Result<RecordBatch, OperatorError> {
+        let windows = std::mem::take(&mut self.windows);
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.schema.fields().len());
+        if !windows.is_empty() {
+            columns.extend(window_columns(&windows));
+        }
+        columns.extend(self.rows.take(input)?);
+        columns.push(Arc::new(Int64Array::from(std::mem::take(&mut self.ranks))));
+        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
+    }
+}
+
+impl Gather for TopN {
+    type In = RecordBatch;
+    type Out = RecordBatch;
+
+    fn take_in(
+        &mut self,
+        batch: RecordBatch,
+        out: &mut Emitter<'_, RecordBatch>,
+    ) -> Result<(), OperatorError> {
+        require_same_types(&self.input, batch.schema_ref())?;
+        let is_late = |time| self.state.is_late(time);
+        let batch = set_late_aside(batch, is_late, self.spec.late, &mut self.counts, out)?;
+        self.add(batch)
+    }
+
+    fn advance(&mut self, watermark: EventTime) {
+        self.state.advance(watermark);
+    }
+
+    fn advancing(&mut self) -> &mut Option<Watermark> {
+        &mut self.advancing
+    }
+
+    fn fill(&mut self) -> Result<bool, OperatorError> {
         while self.staged.ranks.len() < BATCH_ROWS {
             let (top, at) = match self.current.take() {
                 Some(current) => current,
                 None => {
                     let Some(top) = self.state.next_due() else {
-                        return;
+                        return Ok(true);
                     };
                     if top.window.is_some() {
                         self.interner.release(top.key);
@@ -300,70 +316,24 @@ impl TopN {
             self.staged.windows.extend(top.window);
             self.current = Some((top, at + 1));
         }
+        Ok(false)
     }
 
-    fn go_on(&mut self, out: &mut Emitter<'_, RecordBatch>) -> Result<Progress, OperatorError> {
-        loop {
-            self.fill();
-            if self.staged.ranks.is_empty() {
-                break;
-            }
-            if out.is_full() {
-                return Ok(Progress::More);
-            }
-            out.emit(self.staged.build(&self.input)?);
-        }
+    fn is_empty(&self) -> bool {
+        self.staged.ranks.is_empty()
+    }
+
+    fn build(&mut self) -> Result<RecordBatch, OperatorError> {
+        self.staged.build(&self.input)
+    }
+
+    fn free_some(&mut self) -> Result<bool, OperatorError> {
         self.compact()?;
-        if let Some(watermark) = self.advancing.take() {
-            out.watermark(watermark);
-        }
-        Ok(Progress::Done)
-    }
-}
-
-impl StagedRows {
-    /// The batch that was staged; nothing is staged after it.
-    fn build(&mut self, input: &SchemaRef) -> Result<RecordBatch, OperatorError> {
-        let windows = std::mem::take(&mut self.windows);
-        let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.schema.fields().len());
-        if !windows.is_empty() {
-            for of in [Window::last, Window::start, Window::end] {
-                let values = windows.iter().map(|window| of(*window));
-                columns.push(Arc::new(Int64Array::from_iter_values(values)));
-            }
-        }
-        columns.extend(self.rows.take(input)?);
-        columns.push(Arc::new(Int64Array::from(std::mem::take(&mut self.ranks))));
-        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
-    }
-}
-
-impl Operator<RecordBatch, RecordBatch> for TopN {
-    fn process(
-        &mut self,
-        batch: RecordBatch,
-        out: &mut Emitter<'_, RecordBatch>,
-    ) -> Result<Progress, OperatorError> {
-        require_same_types(&self.input, batch.schema_ref())?;
-        let batch = self.set_late_aside(batch, out)?;
-        self.add(batch)?;
-        self.go_on(out)
+        Ok(true)
     }
 
-    fn on_watermark(
-        &mut self,
-        watermark: Watermark,
-        out: &mut Emitter<'_, RecordBatch>,
-    ) -> Result<Progress, OperatorError> {
-        if !watermark.idle {
-            self.state.advance(watermark.timestamp);
-        }
-        self.advancing = Some(watermark);
-        self.go_on(out)
-    }
-
-    fn resume(&mut self, out: &mut Emitter<'_, RecordBatch>) -> Result<Progress, OperatorError> {
-        self.go_on(out)
+    fn row_counts(&self) -> Option<RowCounts> {
+        Some(self.counts)
     }
 }
 

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, BooleanArray, Int64Array, RecordBatch};
+use arrow::array::{Array, Int64Array, RecordBatch};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::SchemaRef;
 
 use crate::batch::Either;
-use crate::column::{event_times, filter_batch};
-use crate::element::Watermark;
+use crate::column::event_times;
+use crate::element::{EventTime, Watermark};
 use crate::error::OperatorError;
-use crate::operator::{Emitter, Operator, Progress, SideTag};
+use crate::operator::{Emitter, RowCounts, SideTag};
 use crate::operators::SpecError;
 use crate::operators::aggregate::KeyInterner;
+use crate::operators::gather::Gather;
+use crate::operators::late::set_late_aside;
 use crate::operators::row_of_batch::RowOfBatch;
 use crate::operators::schema::require_same_types;
 
@@ -65,8 +67,7 @@ pub struct Join {
     joined: JoinedRows,
     entering: Option<EnteringBatch>,
     advancing: Option<Watermark>,
-    late_rows: u64,
-    untimed_rows: u64,
+    counts: RowCounts,
 }
 
 /// What is known of one input.
@@ -120,45 +121,23 @@ impl Join {
             spec,
             entering: None,
             advancing: None,
-            late_rows: 0,
-            untimed_rows: 0,
+            counts: RowCounts::default(),
         })
     }
 
-    /// Rows that came too late to be joined.
-    pub const fn late_rows(&self) -> u64 {
-        self.late_rows
+    /// The same join, whose columns go by other names: two of them may have one otherwise.
+    ///
+    /// # Panics
+    /// When there are not as many names as columns.
+    #[must_use]
+    pub fn renamed(mut self, names: &[String]) -> Self {
+        self.joined.rename(names);
+        self
     }
 
-    /// Rows without an event time, which match nothing.
-    pub const fn untimed_rows(&self) -> u64 {
-        self.untimed_rows
-    }
-
-    /// The rows of `batch` that are in time; the others go to the late output.
-    fn set_late_aside(
-        &mut self,
-        is_left: bool,
-        batch: RecordBatch,
-        out: &mut Emitter<'_, RecordBatch>,
-    ) -> Result<RecordBatch, OperatorError> {
-        let times = event_times(&batch)?;
-        if times.null_count() == 0 && !self.state.is_late(arrow::compute::min(times)) {
-            return Ok(batch);
-        }
-        let taken: BooleanArray = times
-            .iter()
-            .map(|time| Some(!self.state.is_late(time)))
-            .collect();
-        let untimed = times.null_count();
-        self.untimed_rows += untimed as u64;
-        self.late_rows += (taken.false_count() - untimed) as u64;
-        let input = if is_left { &self.left } else { &self.right };
-        if let Some(tag) = input.late {
-            let others = BooleanArray::new(!taken.values(), None);
-            out.emit_side(tag, filter_batch(&batch, &others)?);
-        }
-        Ok(filter_batch(&batch, &taken)?)
+    /// The schema of the results.
+    pub fn output_schema(&self) -> &SchemaRef {
+        self.joined.schema()
     }
 
     fn begin(
@@ -169,11 +148,11 @@ impl Join {
     ) -> Result<(), OperatorError> {
         let input = if is_left { &self.left } else { &self.right };
         require_same_types(&input.schema, batch.schema_ref())?;
-        let batch = self.set_late_aside(is_left, batch, out)?;
+        let is_late = |time| self.state.is_late(time);
+        let batch = set_late_aside(batch, is_late, input.late, &mut self.counts, out)?;
         if batch.num_rows() == 0 {
             return Ok(());
         }
-        let input = if is_left { &self.left } else { &self.right };
         let columns: Vec<_> = input
             .keys
             .iter()
@@ -199,43 +178,6 @@ impl Join {
             row: None,
         });
         Ok(())
-    }
-
-    /// Joins until a batch of results is full; returns whether there is nothing left to do.
-    fn fill(&mut self) -> bool {
-        let keys = &mut self.keys;
-        if let Some(entering) = &mut self.entering {
-            if !entering.enter(&mut self.state, &mut self.joined, keys) {
-                return false;
-            }
-            self.entering = None;
-        }
-        if self.advancing.is_none_or(|watermark| watermark.idle) {
-            return true;
-        }
-        self.state
-            .expire(&mut self.joined, &mut |key| keys.release(*key))
-    }
-
-    fn go_on(&mut self, out: &mut Emitter<'_, RecordBatch>) -> Result<Progress, OperatorError> {
-        loop {
-            let done = self.fill();
-            if !self.joined.is_empty() {
-                if out.is_full() {
-                    return Ok(Progress::More);
-                }
-                out.emit(self.joined.build()?);
-            } else if !done {
-                return Ok(Progress::More);
-            }
-            if done {
-                break;
-            }
-        }
-        if let Some(watermark) = self.advancing.take() {
-            out.watermark(self.spec.time.passed_on(self.kind, watermark));
-        }
-        Ok(Progress::Done)
     }
 
     /// Rows and keys that wait.
@@ -281,33 +223,58 @@ impl EnteringBatch {
     }
 }
 
-impl Operator<Either<RecordBatch, RecordBatch>, RecordBatch> for Join {
-    fn process(
+impl Gather for Join {
+    type In = Either<RecordBatch, RecordBatch>;
+    type Out = RecordBatch;
+
+    fn take_in(
         &mut self,
         batch: Either<RecordBatch, RecordBatch>,
         out: &mut Emitter<'_, RecordBatch>,
-    ) -> Result<Progress, OperatorError> {
+    ) -> Result<(), OperatorError> {
         match batch {
-            Either::Left(batch) => self.begin(true, batch, out)?,
-            Either::Right(batch) => self.begin(false, batch, out)?,
+            Either::Left(batch) => self.begin(true, batch, out),
+            Either::Right(batch) => self.begin(false, batch, out),
         }
-        self.go_on(out)
     }
 
-    fn on_watermark(
-        &mut self,
-        watermark: Watermark,
-        out: &mut Emitter<'_, RecordBatch>,
-    ) -> Result<Progress, OperatorError> {
-        if !watermark.idle {
-            self.state.advance(watermark.timestamp);
-        }
-        self.advancing = Some(watermark);
-        self.go_on(out)
+    fn advance(&mut self, watermark: EventTime) {
+        self.state.advance(watermark);
     }
 
-    fn resume(&mut self, out: &mut Emitter<'_, RecordBatch>) -> Result<Progress, OperatorError> {
-        self.go_on(out)
+    fn advancing(&mut self) -> &mut Option<Watermark> {
+        &mut self.advancing
+    }
+
+    fn fill(&mut self) -> Result<bool, OperatorError> {
+        let keys = &mut self.keys;
+        if let Some(entering) = &mut self.entering {
+            if !entering.enter(&mut self.state, &mut self.joined, keys) {
+                return Ok(false);
+            }
+            self.entering = None;
+        }
+        if self.advancing.is_none_or(|watermark| watermark.idle) {
+            return Ok(true);
+        }
+        let mut released = |key: &u32| keys.release(*key);
+        Ok(self.state.expire(&mut self.joined, &mut released))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.joined.is_empty()
+    }
+
+    fn build(&mut self) -> Result<RecordBatch, OperatorError> {
+        self.joined.build()
+    }
+
+    fn passed_on(&mut self, watermark: Watermark) -> Watermark {
+        self.spec.time.passed_on(self.kind, watermark)
+    }
+
+    fn row_counts(&self) -> Option<RowCounts> {
+        Some(self.counts)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::element::EventTime;
 use crate::error::OperatorError;
 use crate::limits::BATCH_ROWS;
 use crate::operators::row_of_batch::{PickedRows, RowOfBatch};
+use crate::operators::schema::renamed;
 
 use super::state::JoinOutput;
 use super::time::JoinTime;
@@ -41,6 +42,15 @@ impl JoinedRows {
             sides: [side(left), side(right)],
             times: Vec::new(),
         }
+    }
+
+    pub(super) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Calls the columns by these names.
+    pub(super) fn rename(&mut self, names: &[String]) {
+        self.schema = renamed(&self.schema, names);
     }
 
     pub(super) fn is_empty(&self) -> bool {

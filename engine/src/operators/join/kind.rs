@@ -1,9 +1,13 @@
 //! Which rows a join gives.
 
+use serde::Deserialize;
+
 /// Which rows a join gives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum JoinKind {
     /// Every pair that matches.
+    #[default]
     Inner,
     /// Every pair, and the left rows without a match.
     Left,

@@ -3,6 +3,7 @@
 use crate::batch::{Either, Payload, Row, Rows};
 use crate::element::{StreamElement, Watermark};
 use crate::operator::{Operator, SideTag};
+use crate::operators::gather::Gather;
 use crate::operators::testing::{Harness, Random};
 use crate::operators::window::WindowAssigner;
 
@@ -334,7 +335,8 @@ impl Form for Typed {
 
     fn counts(operator: &TypedJoin) -> (u64, u64, bool) {
         let nothing = operator.waiting() == (0, 0);
-        (operator.late_rows(), operator.untimed_rows(), nothing)
+        let counts = operator.row_counts().expect("a join counts rows");
+        (counts.late_rows, counts.untimed_rows, nothing)
     }
 }
 

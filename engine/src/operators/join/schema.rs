@@ -1,14 +1,15 @@
 //! What a columnar join is asked for, and the columns that it gives.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 
 use crate::batch::EVENT_TIME_COLUMN;
 use crate::operator::SideTag;
 use crate::operators::SpecError;
-use crate::operators::schema::require_event_time;
+use crate::operators::schema::{int64_field, require_event_time, window_fields};
 
 use super::kind::JoinKind;
 use super::time::JoinTime;
@@ -44,13 +45,11 @@ impl JoinSpec {
         require_event_time(left)?;
         require_event_time(right)?;
         self.key_schema(left, right)?;
-        let int64 = |name: &str, nullable| Field::new(name, DataType::Int64, nullable).into();
-        let mut fields: Vec<FieldRef> = vec![int64(EVENT_TIME_COLUMN, true)];
         let windows = matches!(self.time, JoinTime::SameWindow(_));
-        if windows {
-            fields.push(int64("window_start", false));
-            fields.push(int64("window_end", false));
-        }
+        let mut fields = match windows {
+            true => window_fields().to_vec(),
+            false => vec![int64_field(EVENT_TIME_COLUMN, true)],
+        };
         let mut metadata = right.metadata().clone();
         match self.kind {
             JoinKind::LeftSemi | JoinKind::LeftAnti if !windows => return Ok(Arc::clone(left)),
@@ -71,6 +70,29 @@ impl JoinSpec {
             }
         }
         Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
+    }
+
+    /// The columns of the results that are those of the left input, and those of the right one.
+    ///
+    /// # Panics
+    /// When the join does not fit the schemas: see [`JoinSpec::output_schema`].
+    pub fn columns_of_inputs(
+        &self,
+        left: &SchemaRef,
+        right: &SchemaRef,
+    ) -> (Range<usize>, Range<usize>) {
+        let columns = self.output_schema(left, right).expect("a fitting join");
+        let end = columns.fields().len();
+        let right_columns = match self.kind {
+            JoinKind::LeftSemi | JoinKind::LeftAnti => 0,
+            _ => right.fields().len(),
+        };
+        let left_columns = match self.kind {
+            JoinKind::RightSemi | JoinKind::RightAnti => 0,
+            _ => left.fields().len(),
+        };
+        let right_first = end - right_columns;
+        (right_first - left_columns..right_first, right_first..end)
     }
 
     /// The key columns of either side, as a schema of their own.

@@ -6,7 +6,9 @@ use crate::batch::{Either, Row, Rows};
 use crate::element::{EventTime, Watermark};
 use crate::error::OperatorError;
 use crate::limits::BATCH_ROWS;
-use crate::operator::{Emitter, Operator, Progress, SideTag};
+use crate::operator::{Emitter, RowCounts, SideTag};
+use crate::operators::gather::Gather;
+use crate::operators::late::set_late_rows_aside;
 
 use super::kind::JoinKind;
 use super::state::{Entering, JoinOutput, JoinState};
@@ -35,8 +37,7 @@ pub struct KeyedJoin<K, L, R, O, KL, KR, F> {
     joined: Joined<O, F>,
     entering: Option<Either<EnteringRows<K, L>, EnteringRows<K, R>>>,
     advancing: Option<Watermark>,
-    late_rows: u64,
-    untimed_rows: u64,
+    counts: RowCounts,
 }
 
 struct EnteringRows<K, T> {
@@ -99,67 +100,8 @@ where
             },
             entering: None,
             advancing: None,
-            late_rows: 0,
-            untimed_rows: 0,
+            counts: RowCounts::default(),
         }
-    }
-
-    /// Rows that came too late to be joined.
-    pub const fn late_rows(&self) -> u64 {
-        self.late_rows
-    }
-
-    /// Rows without an event time, which match nothing.
-    pub const fn untimed_rows(&self) -> u64 {
-        self.untimed_rows
-    }
-
-    /// The rows that are in time, and the others.
-    fn split_late<T>(&mut self, rows: Rows<T>) -> (EnteringRows<K, T>, Rows<T>) {
-        let late = |row: &Row<T>| self.state.is_late(row.event_time);
-        let (late, rows): (Vec<_>, Vec<_>) = match rows.iter().any(late) {
-            true => rows.into_iter().partition(late),
-            false => (Vec::new(), rows.into_vec()),
-        };
-        let untimed = late.iter().filter(|row| row.event_time.is_none()).count();
-        self.untimed_rows += untimed as u64;
-        self.late_rows += (late.len() - untimed) as u64;
-        let entering = EnteringRows {
-            rows: rows.into_iter(),
-            row: None,
-        };
-        (entering, late.into())
-    }
-
-    /// Joins until a batch of results is full; returns whether there is nothing left to do.
-    fn fill(&mut self) -> bool {
-        let Self { state, joined, .. } = self;
-        match &mut self.entering {
-            Some(Either::Left(rows)) => {
-                while rows.begin(state, &mut self.left_key) {
-                    let row = rows.row.as_mut().expect("one has begun");
-                    if !state.enter_left(row, joined, &mut |_| {}) {
-                        return false;
-                    }
-                    rows.row = None;
-                }
-            }
-            Some(Either::Right(rows)) => {
-                while rows.begin(state, &mut self.right_key) {
-                    let row = rows.row.as_mut().expect("one has begun");
-                    if !state.enter_right(row, joined, &mut |_| {}) {
-                        return false;
-                    }
-                    rows.row = None;
-                }
-            }
-            None => {}
-        }
-        self.entering = None;
-        if self.advancing.is_none_or(|watermark| watermark.idle) {
-            return true;
-        }
-        state.expire(joined, &mut |_| {})
     }
 
     /// Rows that wait.
@@ -170,6 +112,13 @@ where
 }
 
 impl<K: Eq + Hash + Clone, T> EnteringRows<K, T> {
+    fn new(rows: Rows<T>) -> Self {
+        Self {
+            rows: rows.into_vec().into_iter(),
+            row: None,
+        }
+    }
+
     /// Begins with the next row unless one has begun; returns whether there is one.
     fn begin<L: Clone, R: Clone>(
         &mut self,
@@ -188,8 +137,7 @@ impl<K: Eq + Hash + Clone, T> EnteringRows<K, T> {
     }
 }
 
-impl<K, L, R, O, KL, KR, F> Operator<Either<Rows<L>, Rows<R>>, Rows<O>>
-    for KeyedJoin<K, L, R, O, KL, KR, F>
+impl<K, L, R, O, KL, KR, F> Gather for KeyedJoin<K, L, R, O, KL, KR, F>
 where
     K: Eq + Hash + Clone + Send,
     L: Clone + Send + 'static,
@@ -199,60 +147,80 @@ where
     KR: FnMut(&R) -> K + Send,
     F: FnMut(Option<&L>, Option<&R>) -> O + Send,
 {
-    fn process(
+    type In = Either<Rows<L>, Rows<R>>;
+    type Out = Rows<O>;
+
+    fn take_in(
         &mut self,
         batch: Either<Rows<L>, Rows<R>>,
         out: &mut Emitter<'_, Rows<O>>,
-    ) -> Result<Progress, OperatorError> {
+    ) -> Result<(), OperatorError> {
+        let is_late = |time| self.state.is_late(time);
+        let counts = &mut self.counts;
         self.entering = Some(match batch {
             Either::Left(rows) => {
-                let (entering, late) = self.split_late(rows);
-                if let Some(tag) = self.late.left {
-                    out.emit_side(tag, late);
-                }
-                Either::Left(entering)
+                let rows = set_late_rows_aside(rows, is_late, self.late.left, counts, out);
+                Either::Left(EnteringRows::new(rows))
             }
             Either::Right(rows) => {
-                let (entering, late) = self.split_late(rows);
-                if let Some(tag) = self.late.right {
-                    out.emit_side(tag, late);
-                }
-                Either::Right(entering)
+                let rows = set_late_rows_aside(rows, is_late, self.late.right, counts, out);
+                Either::Right(EnteringRows::new(rows))
             }
         });
-        self.resume(out)
+        Ok(())
     }
 
-    fn on_watermark(
-        &mut self,
-        watermark: Watermark,
-        out: &mut Emitter<'_, Rows<O>>,
-    ) -> Result<Progress, OperatorError> {
-        if !watermark.idle {
-            self.state.advance(watermark.timestamp);
-        }
-        self.advancing = Some(watermark);
-        self.resume(out)
+    fn advance(&mut self, watermark: EventTime) {
+        self.state.advance(watermark);
     }
 
-    fn resume(&mut self, out: &mut Emitter<'_, Rows<O>>) -> Result<Progress, OperatorError> {
-        loop {
-            let done = self.fill();
-            if !self.joined.rows.is_empty() {
-                if out.is_full() {
-                    return Ok(Progress::More);
+    fn advancing(&mut self) -> &mut Option<Watermark> {
+        &mut self.advancing
+    }
+
+    fn fill(&mut self) -> Result<bool, OperatorError> {
+        let Self { state, joined, .. } = self;
+        match &mut self.entering {
+            Some(Either::Left(rows)) => {
+                while rows.begin(state, &mut self.left_key) {
+                    let row = rows.row.as_mut().expect("one has begun");
+                    if !state.enter_left(row, joined, &mut |_| {}) {
+                        return Ok(false);
+                    }
+                    rows.row = None;
                 }
-                out.emit(std::mem::take(&mut self.joined.rows));
-            } else if !done {
-                return Ok(Progress::More);
             }
-            if done {
-                break;
+            Some(Either::Right(rows)) => {
+                while rows.begin(state, &mut self.right_key) {
+                    let row = rows.row.as_mut().expect("one has begun");
+                    if !state.enter_right(row, joined, &mut |_| {}) {
+                        return Ok(false);
+                    }
+                    rows.row = None;
+                }
             }
+            None => {}
         }
-        if let Some(watermark) = self.advancing.take() {
-            out.watermark(self.time.passed_on(self.kind, watermark));
+        self.entering = None;
+        if self.advancing.is_none_or(|watermark| watermark.idle) {
+            return Ok(true);
         }
-        Ok(Progress::Done)
+        Ok(state.expire(joined, &mut |_| {}))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.joined.rows.is_empty()
+    }
+
+    fn build(&mut self) -> Result<Rows<O>, OperatorError> {
+        Ok(std::mem::take(&mut self.joined.rows))
+    }
+
+    fn passed_on(&mut self, watermark: Watermark) -> Watermark {
+        self.time.passed_on(self.kind, watermark)
+    }
+
+    fn row_counts(&self) -> Option<RowCounts> {
+        Some(self.counts)
     }
 }

@@ -6,7 +6,8 @@ use std::marker::PhantomData;
 use crate::batch::Rows;
 use crate::element::Watermark;
 use crate::error::OperatorError;
-use crate::operator::{Emitter, Operator, Progress, SideTag};
+use crate::operator::{Emitter, Operator, Progress, RowCounts, SideTag};
+use crate::operators::late::emit_late_rows;
 use crate::operators::state::{FirstSeen, Seen};
 
 /// Keeps the first row of each key; follows the rules of
@@ -23,8 +24,7 @@ pub struct Deduplicate<K, T, Key> {
     key: Key,
     seen: FirstSeen<K>,
     late: Option<SideTag<Rows<T>>>,
-    duplicate_rows: u64,
-    late_rows: u64,
+    counts: RowCounts,
     rows: PhantomData<fn(T)>,
 }
 
@@ -39,20 +39,9 @@ where
             key,
             seen: FirstSeen::new(ttl_ms),
             late,
-            duplicate_rows: 0,
-            late_rows: 0,
+            counts: RowCounts::default(),
             rows: PhantomData,
         }
-    }
-
-    /// Rows that were left out because their key was seen before.
-    pub const fn duplicate_rows(&self) -> u64 {
-        self.duplicate_rows
-    }
-
-    /// Rows behind the watermark or without an event time, of which it cannot be known.
-    pub const fn late_rows(&self) -> u64 {
-        self.late_rows
     }
 }
 
@@ -72,14 +61,11 @@ where
             let key = (self.key)(&row.value);
             match self.seen.see(&key, row.event_time) {
                 Seen::First => first.push(row),
-                Seen::Again => self.duplicate_rows += 1,
+                Seen::Again => self.counts.duplicate_rows += 1,
                 Seen::Late => late.push(row),
             }
         }
-        self.late_rows += late.len() as u64;
-        if let Some(tag) = self.late {
-            out.emit_side(tag, late);
-        }
+        emit_late_rows(late, self.late, &mut self.counts, out);
         out.emit(first);
         Ok(Progress::Done)
     }
@@ -101,6 +87,10 @@ where
             true => Progress::Done,
             false => Progress::More,
         })
+    }
+
+    fn counts(&self) -> Option<RowCounts> {
+        Some(self.counts)
     }
 }
 
@@ -158,8 +148,8 @@ mod tests {
                 emitted.extend(harness.take_data().into_iter().flatten());
             }
             assert_eq!(emitted, kept);
-            assert_eq!(harness.operator.duplicate_rows(), duplicates);
-            assert_eq!(harness.operator.late_rows(), late);
+            assert_eq!(harness.counts().duplicate_rows, duplicates);
+            assert_eq!(harness.dropped(), late);
             assert_eq!(harness.take_side(LATE).len() as u64, late);
             harness.watermark::<Rows<u64>>(Watermark::MAX);
             assert_eq!(harness.operator.seen.len(), 0, "all keys are forgotten");

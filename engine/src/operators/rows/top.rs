@@ -4,11 +4,13 @@ use std::hash::Hash;
 use std::marker::PhantomData;
 
 use crate::batch::{Row, Rows};
-use crate::element::Watermark;
+use crate::element::{EventTime, Watermark};
 use crate::error::OperatorError;
 use crate::limits::BATCH_ROWS;
-use crate::operator::{Emitter, Operator, Progress, SideTag};
+use crate::operator::{Emitter, RowCounts, SideTag};
 use crate::operators::Ordered;
+use crate::operators::gather::Gather;
+use crate::operators::late::set_late_rows_aside;
 use crate::operators::top::{Top, TopState};
 use crate::operators::window::{Window, WindowAssigner};
 
@@ -51,7 +53,7 @@ pub struct TopN<K, T, S, Key, By> {
     current: Option<(Top<K, Row<T>>, usize)>,
     output: Rows<Ranked<K, T>>,
     advancing: Option<Watermark>,
-    late_rows: u64,
+    counts: RowCounts,
     order: PhantomData<fn() -> S>,
 }
 
@@ -81,12 +83,6 @@ where
         self
     }
 
-    /// Rows in no window that takes rows in, or without an event time, when rows are ranked by
-    /// window.
-    pub const fn late_rows(&self) -> u64 {
-        self.late_rows
-    }
-
     fn new(rows_max: usize, key: Key, by: By, is_descending: bool) -> Self {
         Self {
             key,
@@ -98,7 +94,7 @@ where
             current: None,
             output: Rows::new(),
             advancing: None,
-            late_rows: 0,
+            counts: RowCounts::default(),
             order: PhantomData,
         }
     }
@@ -116,13 +112,43 @@ where
         self.state
             .offer(&key, row.event_time, stays, make, &mut |_| {});
     }
+}
 
-    /// Collects results until a batch is full.
-    fn fill(&mut self) {
+impl<K, T, S, Key, By> Gather for TopN<K, T, S, Key, By>
+where
+    K: Eq + Hash + Clone + Send + 'static,
+    T: Clone + Send + 'static,
+    S: Ordered + Send,
+    Key: FnMut(&T) -> K + Send,
+    By: FnMut(&T) -> S + Send,
+{
+    type In = Rows<T>;
+    type Out = Rows<Ranked<K, T>>;
+
+    fn take_in(
+        &mut self,
+        batch: Rows<T>,
+        out: &mut Emitter<'_, Self::Out>,
+    ) -> Result<(), OperatorError> {
+        let is_late = |time| self.state.is_late(time);
+        let rows = set_late_rows_aside(batch, is_late, self.late, &mut self.counts, out);
+        rows.iter().for_each(|row| self.add(row));
+        Ok(())
+    }
+
+    fn advance(&mut self, watermark: EventTime) {
+        self.state.advance(watermark);
+    }
+
+    fn advancing(&mut self) -> &mut Option<Watermark> {
+        &mut self.advancing
+    }
+
+    fn fill(&mut self) -> Result<bool, OperatorError> {
         while self.output.len() < BATCH_ROWS {
             let next = self.current.take();
             let Some((top, at)) = next.or_else(|| Some((self.state.next_due()?, 0))) else {
-                return;
+                return Ok(true);
             };
             let Some(row) = top.rows.get(at) else {
                 continue;
@@ -140,67 +166,19 @@ where
             self.output.push(Row { value, event_time });
             self.current = Some((top, at + 1));
         }
-    }
-}
-
-impl<K, T, S, Key, By> Operator<Rows<T>, Rows<Ranked<K, T>>> for TopN<K, T, S, Key, By>
-where
-    K: Eq + Hash + Clone + Send + 'static,
-    T: Clone + Send + 'static,
-    S: Ordered + Send,
-    Key: FnMut(&T) -> K + Send,
-    By: FnMut(&T) -> S + Send,
-{
-    fn process(
-        &mut self,
-        batch: Rows<T>,
-        out: &mut Emitter<'_, Rows<Ranked<K, T>>>,
-    ) -> Result<Progress, OperatorError> {
-        let mut late = Rows::new();
-        for row in batch {
-            if self.state.is_late(row.event_time) {
-                late.push(row);
-            } else {
-                self.add(&row);
-            }
-        }
-        self.late_rows += late.len() as u64;
-        if let Some(tag) = self.late {
-            out.emit_side(tag, late);
-        }
-        self.resume(out)
+        Ok(false)
     }
 
-    fn on_watermark(
-        &mut self,
-        watermark: Watermark,
-        out: &mut Emitter<'_, Rows<Ranked<K, T>>>,
-    ) -> Result<Progress, OperatorError> {
-        if !watermark.idle {
-            self.state.advance(watermark.timestamp);
-        }
-        self.advancing = Some(watermark);
-        self.resume(out)
+    fn is_empty(&self) -> bool {
+        self.output.is_empty()
     }
 
-    fn resume(
-        &mut self,
-        out: &mut Emitter<'_, Rows<Ranked<K, T>>>,
-    ) -> Result<Progress, OperatorError> {
-        loop {
-            self.fill();
-            if self.output.is_empty() {
-                break;
-            }
-            if out.is_full() {
-                return Ok(Progress::More);
-            }
-            out.emit(std::mem::take(&mut self.output));
-        }
-        if let Some(watermark) = self.advancing.take() {
-            out.watermark(watermark);
-        }
-        Ok(Progress::Done)
+    fn build(&mut self) -> Result<Self::Out, OperatorError> {
+        Ok(std::mem::take(&mut self.output))
+    }
+
+    fn row_counts(&self) -> Option<RowCounts> {
+        Some(self.counts)
     }
 }
 
@@ -209,6 +187,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::operator::Operator;
     use crate::operators::testing::{Harness, Random};
 
     type Value = (u8, i64);

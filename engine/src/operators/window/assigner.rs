@@ -129,6 +129,11 @@ impl WindowAssigner {
             .map(move |number| assigner.window(number))
     }
 
+    /// The last window that holds `time`.
+    pub(crate) fn last_window(&self, time: EventTime) -> Window {
+        self.window(self.last_number(time))
+    }
+
     /// Window `number`.
     pub(crate) fn window(&self, number: i128) -> Window {
         let start = i128::from(self.offset_ms) + number * i128::from(self.slide_ms);

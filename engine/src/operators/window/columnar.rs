@@ -1,23 +1,25 @@
 //! Aggregates by key and window over record batches.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
-use std::sync::Arc;
 
-use arrow::array::{Array, BooleanArray, Int64Array, RecordBatch};
-use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow::array::{Int64Array, RecordBatch};
+use arrow::datatypes::SchemaRef;
 
 use super::assigner::WindowAssigner;
+use super::early::{Early, EarlyResults};
 use super::frontier::Frontier;
 use super::panes::Panes;
 use super::stage::{Firing, Stage};
-use crate::batch::EVENT_TIME_COLUMN;
-use crate::column::{event_times, filter_batch};
+use crate::clock::ProcessingTime;
+use crate::column::event_times;
 use crate::element::{EventTime, Watermark};
 use crate::error::OperatorError;
-use crate::operator::{Emitter, Operator, Progress, SideTag};
+use crate::operator::{Emitter, RowCounts, SideTag};
 use crate::operators::SpecError;
 use crate::operators::aggregate::AggregateSpec;
-use crate::operators::schema::{require_event_time, require_same_types};
+use crate::operators::gather::Gather;
+use crate::operators::late::set_late_aside;
+use crate::operators::schema::{require_event_time, require_same_types, results, window_fields};
 
 /// What a [`WindowAggregate`] computes.
 #[derive(Clone, Debug)]
@@ -31,6 +33,8 @@ pub struct WindowSpec {
     /// How long after its end a window still takes in rows, in milliseconds of event time.
     /// Each batch of them gives the results of the keys that it changed anew, in full.
     pub allowed_lateness_ms: u64,
+    /// When windows give results before they are complete.
+    pub early: EarlyResults,
     /// Where rows go that came after that, and rows without an event time. Without it they
     /// are counted only.
     pub late: Option<SideTag<RecordBatch>>,
@@ -45,16 +49,12 @@ impl WindowSpec {
     pub fn output_schema(&self, input: &SchemaRef) -> Result<SchemaRef, SpecError> {
         require_event_time(input)?;
         let panes = Panes::new(input, self.assigner, &self.key_columns, &self.aggregates)?;
-        let int64 = |name: &str, nullable| Field::new(name, DataType::Int64, nullable).into();
-        let mut fields: Vec<FieldRef> = vec![
-            int64(EVENT_TIME_COLUMN, true),
-            int64("window_start", false),
-            int64("window_end", false),
-        ];
-        fields.extend(panes.interner.fields().iter().cloned());
-        fields.extend(panes.accumulators.fields());
-        let metadata = input.metadata().clone();
-        Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
+        Ok(results(
+            input,
+            window_fields(),
+            &panes.interner,
+            &panes.accumulators,
+        ))
     }
 }
 
@@ -70,7 +70,7 @@ impl WindowSpec {
 ///
 /// use arrow::datatypes::{DataType, Field, Schema};
 /// use ringway::operator::SideTag;
-/// use ringway::operators::window::{WindowAggregate, WindowAssigner, WindowSpec};
+/// use ringway::operators::window::{EarlyResults, WindowAggregate, WindowAssigner, WindowSpec};
 /// use ringway::operators::{AggregateKind, AggregateSpec};
 ///
 /// let flights = Arc::new(Schema::new(vec![
@@ -86,6 +86,7 @@ impl WindowSpec {
 ///         AggregateSpec::of(AggregateKind::Mean, 2, "mean_delay"),
 ///     ],
 ///     allowed_lateness_ms: 0,
+///     early: EarlyResults::default(),
 ///     late: Some(SideTag::new(0)),
 /// };
 /// assert_eq!(spec.output_schema(&flights)?.field(3).name(), "carrier");
@@ -98,12 +99,12 @@ pub struct WindowAggregate {
     frontier: Frontier,
     late: Option<SideTag<RecordBatch>>,
     panes: Panes,
+    pub(super) early: Early,
     stage: Stage,
     firing: Option<Firing>,
     updates: VecDeque<(i128, Vec<u32>)>,
     advancing: Option<Watermark>,
-    late_rows: u64,
-    untimed_rows: u64,
+    counts: RowCounts,
 }
 
 impl WindowAggregate {
@@ -118,49 +119,14 @@ impl WindowAggregate {
             input,
             frontier: Frontier::new(spec.assigner, spec.allowed_lateness_ms),
             late: spec.late,
+            early: Early::new(spec.early),
             stage: Stage::new(output, &panes, spec.assigner.is_tumbling()),
             panes,
             firing: None,
             updates: VecDeque::new(),
             advancing: None,
-            late_rows: 0,
-            untimed_rows: 0,
+            counts: RowCounts::default(),
         })
-    }
-
-    /// Rows that came after the allowed lateness of their last window.
-    pub const fn late_rows(&self) -> u64 {
-        self.late_rows
-    }
-
-    /// Rows without an event time, which are in no window.
-    pub const fn untimed_rows(&self) -> u64 {
-        self.untimed_rows
-    }
-
-    /// The rows of `batch` that are in a window that still takes rows in; the others go to
-    /// the late output.
-    fn set_late_aside(
-        &mut self,
-        batch: RecordBatch,
-        out: &mut Emitter<'_, RecordBatch>,
-    ) -> Result<RecordBatch, OperatorError> {
-        let times = event_times(&batch)?;
-        if times.null_count() == 0 && !self.frontier.is_late(arrow::compute::min(times)) {
-            return Ok(batch);
-        }
-        let taken: BooleanArray = times
-            .iter()
-            .map(|time| Some(!self.frontier.is_late(time)))
-            .collect();
-        let untimed = times.null_count();
-        self.untimed_rows += untimed as u64;
-        self.late_rows += (taken.false_count() - untimed) as u64;
-        if let Some(tag) = self.late {
-            let others = BooleanArray::new(!taken.values(), None);
-            out.emit_side(tag, filter_batch(&batch, &others)?);
-        }
-        Ok(filter_batch(&batch, &taken)?)
     }
 
     /// Windows that are complete and take in one of the rows give their results anew.
@@ -171,11 +137,14 @@ impl WindowAggregate {
         let mut changed: BTreeMap<i128, Vec<u32>> = BTreeMap::new();
         let mut seen = HashSet::new();
         for (time, key) in times.values().iter().zip(self.panes.row_keys()) {
+            let mut is_late = false;
             for number in self.frontier.reopened_by(*time) {
+                is_late = true;
                 if seen.insert((number, *key)) {
                     changed.entry(number).or_default().push(*key);
                 }
             }
+            self.counts.accepted_late_rows += u64::from(is_late);
         }
         self.updates.extend(changed);
     }
@@ -186,81 +155,90 @@ impl WindowAggregate {
             let window = self.frontier.assigner().window(number);
             return Some(Firing::of_keys(window, keys));
         }
-        let watermark = self.advancing?.timestamp;
+        let watermark = self.advancing.filter(|watermark| !watermark.idle)?;
         let window = self
             .frontier
-            .next_complete(watermark, self.panes.by_start())?;
+            .next_complete(watermark.timestamp, self.panes.by_start())?;
         Some(Firing::of_window(window, &self.panes))
-    }
-
-    /// Emits what is due, then passes the watermark on, then frees what has expired.
-    fn go_on(&mut self, out: &mut Emitter<'_, RecordBatch>) -> Result<Progress, OperatorError> {
-        loop {
-            while !self.stage.is_full() {
-                let Some(mut firing) = self.firing.take().or_else(|| self.next_firing()) else {
-                    break;
-                };
-                self.stage.add(&mut firing, &self.panes);
-                self.firing = (!firing.is_staged()).then_some(firing);
-            }
-            if self.stage.is_empty() {
-                break;
-            }
-            if out.is_full() {
-                return Ok(Progress::More);
-            }
-            out.emit(self.stage.build(&self.panes)?);
-        }
-        if let Some(watermark) = self.advancing.take() {
-            self.advanced(watermark.timestamp);
-            out.watermark(watermark);
-        }
-        Ok(match self.panes.free_some() {
-            true => Progress::More,
-            false => Progress::Done,
-        })
-    }
-
-    fn advanced(&mut self, watermark: EventTime) {
-        self.frontier.advance(watermark);
-        if let Some(late_through) = self.frontier.late_through() {
-            self.panes.expire(late_through);
-        }
     }
 }
 
-impl Operator<RecordBatch, RecordBatch> for WindowAggregate {
-    fn process(
+impl Gather for WindowAggregate {
+    type In = RecordBatch;
+    type Out = RecordBatch;
+
+    fn take_in(
         &mut self,
         batch: RecordBatch,
         out: &mut Emitter<'_, RecordBatch>,
-    ) -> Result<Progress, OperatorError> {
+    ) -> Result<(), OperatorError> {
         require_same_types(&self.input, batch.schema_ref())?;
-        let batch = self.set_late_aside(batch, out)?;
+        let is_late = |time| self.frontier.is_late(time);
+        let batch = set_late_aside(batch, is_late, self.late, &mut self.counts, out)?;
         if batch.num_rows() == 0 {
-            return Ok(Progress::Done);
+            return Ok(());
         }
         let times = event_times(&batch)?;
         self.panes.add(&batch, times.values())?;
         self.queue_updates(times);
-        self.go_on(out)
+        let (times, keys) = (times.values(), self.panes.row_keys());
+        let early = self.early.add(times, keys, &self.frontier, out.now());
+        self.updates.extend(early);
+        Ok(())
     }
 
-    fn on_watermark(
-        &mut self,
-        watermark: Watermark,
-        out: &mut Emitter<'_, RecordBatch>,
-    ) -> Result<Progress, OperatorError> {
-        if watermark.idle {
-            out.watermark(watermark);
-            return Ok(Progress::Done);
+    fn advance(&mut self, _watermark: EventTime) {
+        // The windows that it completes fire one after the other, and then it has come.
+    }
+
+    fn advancing(&mut self) -> &mut Option<Watermark> {
+        &mut self.advancing
+    }
+
+    fn fill(&mut self) -> Result<bool, OperatorError> {
+        while !self.stage.is_full() {
+            let Some(mut firing) = self.firing.take().or_else(|| self.next_firing()) else {
+                return Ok(true);
+            };
+            self.stage.add(&mut firing, &self.panes);
+            self.firing = (!firing.is_staged()).then_some(firing);
         }
-        self.advancing = Some(watermark);
-        self.go_on(out)
+        Ok(false)
     }
 
-    fn resume(&mut self, out: &mut Emitter<'_, RecordBatch>) -> Result<Progress, OperatorError> {
-        self.go_on(out)
+    fn is_empty(&self) -> bool {
+        self.stage.is_empty()
+    }
+
+    fn build(&mut self) -> Result<RecordBatch, OperatorError> {
+        self.stage.build(&self.panes)
+    }
+
+    fn passed_on(&mut self, watermark: Watermark) -> Watermark {
+        if !watermark.idle {
+            self.frontier.advance(watermark.timestamp);
+            self.early.forget_complete(&self.frontier);
+            if let Some(late_through) = self.frontier.late_through() {
+                self.panes.expire(late_through);
+            }
+        }
+        watermark
+    }
+
+    fn free_some(&mut self) -> Result<bool, OperatorError> {
+        Ok(!self.panes.free_some())
+    }
+
+    fn due_at(&self) -> Option<ProcessingTime> {
+        self.early.due_at()
+    }
+
+    fn on_time(&mut self) {
+        self.updates.extend(self.early.fire(&self.frontier));
+    }
+
+    fn row_counts(&self) -> Option<RowCounts> {
+        Some(self.counts)
     }
 }
 

@@ -65,6 +65,18 @@ impl Frontier {
         })
     }
 
+    /// Whether window `number` has given its results.
+    pub(super) fn is_complete(&self, number: i128) -> bool {
+        self.complete.is_some_and(|complete| number <= complete)
+    }
+
+    /// The windows of `time` that have not given their results.
+    pub(super) fn open_numbers(&self, time: EventTime) -> impl Iterator<Item = i128> + use<> {
+        let numbers = self.assigner.first_number(time)..=self.assigner.last_number(time);
+        let complete = self.complete;
+        numbers.filter(move |number| Some(*number) > complete)
+    }
+
     /// The next window that `watermark` completes and that holds one of the panes, which
     /// are by their start. It does not come again.
     pub(super) fn next_complete<P>(

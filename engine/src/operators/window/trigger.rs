@@ -10,8 +10,10 @@ use crate::batch::{Row, Rows};
 use crate::element::{EventTime, Watermark};
 use crate::error::OperatorError;
 use crate::limits::BATCH_ROWS;
-use crate::operator::{Emitter, Operator, Progress, SideTag};
+use crate::operator::{Emitter, RowCounts, SideTag};
 use crate::operators::aggregate::FastHash;
+use crate::operators::gather::Gather;
+use crate::operators::late::set_late_rows_aside;
 
 /// What becomes of a key's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +117,7 @@ pub struct TriggeredWindow<T, K, A: Aggregator<T>, Key, Tr: Trigger<T>> {
     input: std::vec::IntoIter<Row<T>>,
     output: Rows<WindowResult<K, A::Result>>,
     advancing: Option<Watermark>,
-    late_rows: u64,
+    counts: RowCounts,
 }
 
 /// A complete window and the keys that are still to be asked about.
@@ -163,20 +165,8 @@ where
             input: Vec::new().into_iter(),
             output: Rows::new(),
             advancing: None,
-            late_rows: 0,
+            counts: RowCounts::default(),
         }
-    }
-
-    /// Rows of complete windows only, and rows without an event time.
-    pub const fn late_rows(&self) -> u64 {
-        self.late_rows
-    }
-
-    fn is_late(&self, row: &Row<T>) -> bool {
-        row.event_time.is_none_or(|time| {
-            let last = self.assigner.window(self.assigner.last_number(time)).last();
-            Some(last) <= self.watermark
-        })
     }
 
     /// Takes a row that is not late into its windows.
@@ -208,7 +198,7 @@ where
     }
 
     /// Does the next thing there is to do; returns false when there is nothing.
-    fn advance(&mut self) -> Result<bool, OperatorError> {
+    fn go_on(&mut self) -> Result<bool, OperatorError> {
         if let Some(row) = self.input.next() {
             self.add(&row)?;
             return Ok(true);
@@ -280,8 +270,7 @@ impl<K: Clone, S, G> LiveKey<K, S, G> {
     }
 }
 
-impl<T, K, A, Key, Tr> Operator<Rows<T>, Rows<WindowResult<K, A::Result>>>
-    for TriggeredWindow<T, K, A, Key, Tr>
+impl<T, K, A, Key, Tr> Gather for TriggeredWindow<T, K, A, Key, Tr>
 where
     T: Clone + Send + 'static,
     K: Eq + Hash + Clone + Send + 'static,
@@ -289,59 +278,55 @@ where
     Key: FnMut(&T) -> K + Send,
     Tr: Trigger<T>,
 {
-    fn process(
+    type In = Rows<T>;
+    type Out = Rows<WindowResult<K, A::Result>>;
+
+    fn take_in(
         &mut self,
         batch: Rows<T>,
-        out: &mut Emitter<'_, Rows<WindowResult<K, A::Result>>>,
-    ) -> Result<Progress, OperatorError> {
-        let late = |row: &Row<T>| self.is_late(row);
-        let (late, rows): (Vec<_>, Vec<_>) = batch.into_iter().partition(late);
-        self.late_rows += late.len() as u64;
-        if let Some(tag) = self.late {
-            out.emit_side(tag, late.into());
-        }
-        self.input = rows.into_iter();
-        self.resume(out)
+        out: &mut Emitter<'_, Self::Out>,
+    ) -> Result<(), OperatorError> {
+        let (assigner, watermark) = (self.assigner, self.watermark);
+        let is_late = |time: Option<EventTime>| {
+            time.is_none_or(|time| Some(assigner.last_window(time).last()) <= watermark)
+        };
+        let rows = set_late_rows_aside(batch, is_late, self.late, &mut self.counts, out);
+        self.input = rows.into_vec().into_iter();
+        Ok(())
     }
 
-    fn on_watermark(
-        &mut self,
-        watermark: Watermark,
-        out: &mut Emitter<'_, Rows<WindowResult<K, A::Result>>>,
-    ) -> Result<Progress, OperatorError> {
-        if !watermark.idle {
-            self.watermark = self.watermark.max(Some(watermark.timestamp));
-        }
-        self.advancing = Some(watermark);
-        self.resume(out)
+    fn advance(&mut self, watermark: EventTime) {
+        self.watermark = self.watermark.max(Some(watermark));
     }
 
-    fn resume(
-        &mut self,
-        out: &mut Emitter<'_, Rows<WindowResult<K, A::Result>>>,
-    ) -> Result<Progress, OperatorError> {
-        loop {
-            let mut more = true;
-            while more && self.output.len() < BATCH_ROWS {
-                more = self.advance()?;
+    fn advancing(&mut self) -> &mut Option<Watermark> {
+        &mut self.advancing
+    }
+
+    fn fill(&mut self) -> Result<bool, OperatorError> {
+        while self.output.len() < BATCH_ROWS {
+            if !self.go_on()? {
+                return Ok(true);
             }
-            if self.output.is_empty() {
-                break;
-            }
-            if out.is_full() {
-                return Ok(Progress::More);
-            }
-            // A row may fire many windows, so there may be more than a batch.
-            let mut rows = std::mem::take(&mut self.output).into_vec();
-            if rows.len() > BATCH_ROWS {
-                self.output = rows.split_off(BATCH_ROWS).into();
-            }
-            out.emit(rows.into());
         }
-        if let Some(watermark) = self.advancing.take() {
-            out.watermark(watermark);
+        Ok(false)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.output.is_empty()
+    }
+
+    fn build(&mut self) -> Result<Self::Out, OperatorError> {
+        // A row may fire many windows, so there may be more than a batch.
+        let mut rows = std::mem::take(&mut self.output).into_vec();
+        if rows.len() > BATCH_ROWS {
+            self.output = rows.split_off(BATCH_ROWS).into();
         }
-        Ok(Progress::Done)
+        Ok(rows.into())
+    }
+
+    fn row_counts(&self) -> Option<RowCounts> {
+        Some(self.counts)
     }
 }
 
@@ -349,6 +334,7 @@ where
 mod tests {
     use super::*;
     use crate::element::StreamElement;
+    use crate::operator::Operator;
     use crate::operators::testing::{Harness, Random};
     use crate::operators::window::Count;
 

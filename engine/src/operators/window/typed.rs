@@ -10,8 +10,10 @@ use crate::batch::{Row, Rows};
 use crate::element::{EventTime, Watermark};
 use crate::error::OperatorError;
 use crate::limits::BATCH_ROWS;
-use crate::operator::{Emitter, Operator, Progress, SideTag};
+use crate::operator::{Emitter, RowCounts, SideTag};
 use crate::operators::aggregate::FastHash;
+use crate::operators::gather::Gather;
+use crate::operators::late::emit_late_rows;
 
 /// The result of one key in one window.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,8 +62,7 @@ pub struct KeyedWindow<T, K, A: Aggregator<T>, Key> {
     firing: Option<(Window, std::vec::IntoIter<K>)>,
     advancing: Option<Watermark>,
     output: Rows<WindowResult<K, A::Result>>,
-    late_rows: u64,
-    untimed_rows: u64,
+    counts: RowCounts,
 }
 
 /// The next result of a window, if one is due.
@@ -133,19 +134,8 @@ where
             firing: None,
             advancing: None,
             output: Rows::new(),
-            late_rows: 0,
-            untimed_rows: 0,
+            counts: RowCounts::default(),
         }
-    }
-
-    /// Rows that came after the allowed lateness of their last window.
-    pub const fn late_rows(&self) -> u64 {
-        self.late_rows
-    }
-
-    /// Rows without an event time, which are in no window.
-    pub const fn untimed_rows(&self) -> u64 {
-        self.untimed_rows
     }
 
     /// Takes in the rows that are in time, and returns the others.
@@ -156,22 +146,20 @@ where
         for row in batch {
             let time = match row.event_time {
                 Some(time) if !self.frontier.is_late(Some(time)) => time,
-                other => {
-                    let counter = match other {
-                        Some(_) => &mut self.late_rows,
-                        None => &mut self.untimed_rows,
-                    };
-                    *counter += 1;
+                _ => {
                     late.push(row);
                     continue;
                 }
             };
             let key = (self.key)(&row.value);
+            let mut is_late = false;
             for number in self.frontier.reopened_by(time) {
+                is_late = true;
                 if seen.insert((number, key.clone())) {
                     changed.entry(number).or_default().push(key.clone());
                 }
             }
+            self.counts.accepted_late_rows += u64::from(is_late);
             let pane = self.frontier.assigner().pane_of(time);
             let live = self
                 .panes
@@ -246,60 +234,61 @@ where
     }
 }
 
-impl<T, K, A, Key> Operator<Rows<T>, Rows<WindowResult<K, A::Result>>> for KeyedWindow<T, K, A, Key>
+impl<T, K, A, Key> Gather for KeyedWindow<T, K, A, Key>
 where
     T: Clone + Send + 'static,
     K: Eq + Hash + Clone + Send + 'static,
     A: Aggregator<T>,
     Key: FnMut(&T) -> K + Send,
 {
-    fn process(
+    type In = Rows<T>;
+    type Out = Rows<WindowResult<K, A::Result>>;
+
+    fn take_in(
         &mut self,
         batch: Rows<T>,
-        out: &mut Emitter<'_, Rows<WindowResult<K, A::Result>>>,
-    ) -> Result<Progress, OperatorError> {
+        out: &mut Emitter<'_, Self::Out>,
+    ) -> Result<(), OperatorError> {
         let late = self.add(batch);
-        if let Some(tag) = self.late {
-            out.emit_side(tag, late);
-        }
-        self.resume(out)
+        emit_late_rows(late, self.late, &mut self.counts, out);
+        Ok(())
     }
 
-    fn on_watermark(
-        &mut self,
-        watermark: Watermark,
-        out: &mut Emitter<'_, Rows<WindowResult<K, A::Result>>>,
-    ) -> Result<Progress, OperatorError> {
-        self.advancing = Some(watermark);
-        self.resume(out)
+    fn advance(&mut self, _watermark: EventTime) {
+        // The windows that it completes fire one after the other, and then it has come.
     }
 
-    fn resume(
-        &mut self,
-        out: &mut Emitter<'_, Rows<WindowResult<K, A::Result>>>,
-    ) -> Result<Progress, OperatorError> {
-        loop {
-            while self.output.len() < BATCH_ROWS {
-                match self.next_result()? {
-                    Some(row) => self.output.push(row),
-                    None => break,
-                }
+    fn advancing(&mut self) -> &mut Option<Watermark> {
+        &mut self.advancing
+    }
+
+    fn fill(&mut self) -> Result<bool, OperatorError> {
+        while self.output.len() < BATCH_ROWS {
+            match self.next_result()? {
+                Some(row) => self.output.push(row),
+                None => return Ok(true),
             }
-            if self.output.is_empty() {
-                break;
-            }
-            if out.is_full() {
-                return Ok(Progress::More);
-            }
-            out.emit(std::mem::take(&mut self.output));
         }
-        if let Some(watermark) = self.advancing.take() {
-            if !watermark.idle {
-                self.advanced(watermark.timestamp);
-            }
-            out.watermark(watermark);
+        Ok(false)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.output.is_empty()
+    }
+
+    fn build(&mut self) -> Result<Self::Out, OperatorError> {
+        Ok(std::mem::take(&mut self.output))
+    }
+
+    fn passed_on(&mut self, watermark: Watermark) -> Watermark {
+        if !watermark.idle {
+            self.advanced(watermark.timestamp);
         }
-        Ok(Progress::Done)
+        watermark
+    }
+
+    fn row_counts(&self) -> Option<RowCounts> {
+        Some(self.counts)
     }
 }
 

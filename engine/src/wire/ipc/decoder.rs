@@ -48,6 +48,14 @@ impl IpcDecoder {
         Self::default()
     }
 
+    /// A decoder of a stream whose schema is known from before.
+    pub(in crate::wire) fn with_schema(schema: SchemaRef) -> Self {
+        Self {
+            schema: Some(schema),
+            dictionaries: HashMap::new(),
+        }
+    }
+
     /// The schema, once it came.
     pub const fn schema(&self) -> Option<&SchemaRef> {
         self.schema.as_ref()

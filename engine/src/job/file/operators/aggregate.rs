@@ -1,14 +1,17 @@
 //! `aggregate`: aggregates by key over the whole stream.
 
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use serde::Deserialize;
 
-use super::{aggregates, own_keys};
-use crate::job::Port;
+use super::grouped::{self, Grouped};
+use super::own_keys;
 use crate::job::file::error::JobFileError;
 use crate::job::file::inputs::Consumer;
 use crate::job::file::wiring::Wiring;
+use crate::operator::Operator;
 use crate::operators::columnar::{Aggregate, EmitResults};
-use crate::partition::Parallelism;
+use crate::operators::{AggregateSpec, SpecError};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,34 +36,44 @@ pub(super) fn add(wiring: &mut Wiring<'_>, consumer: &Consumer<'_>) -> Result<()
         Emit::AtEnd => EmitResults::AtEnd,
     };
     let input = wiring.input(consumer)?;
-    let key = input.key().map(<[usize]>::to_vec).unwrap_or_default();
-    aggregates::require_key(wiring, consumer, &key)?;
-    let arguments = aggregates::bind(wiring, consumer, &keys.aggregates, &input.schema)?;
-    let specs = arguments.specs.clone();
-    let example = Aggregate::new(arguments.schema().clone(), &key, &specs, emit);
-    let schema = example.map(|aggregate| aggregate.output_schema().clone());
-    let schema = schema.map_err(|error| {
-        let path = consumer.declared.path(&["aggregates"]);
-        wiring.document.error(&path, error.to_string())
-    })?;
-    aggregates::require_distinct(wiring, consumer, &schema, key.len(), specs.len())?;
-    let is_keyed = !key.is_empty();
-    let input = arguments.computed(wiring, consumer, input, is_keyed);
-    let input_schema = input.schema.clone();
-    let node = wiring.operator(consumer, &input, &[], move |_| {
-        Ok(Box::new(Aggregate::new(
-            input_schema.clone(),
-            &key,
-            &specs,
-            emit,
-        )?))
-    });
-    if !is_keyed {
-        wiring.graph[node].parallelism = Some(Parallelism::ONE);
+    let spec = |key_columns, aggregates| WholeStream {
+        key_columns,
+        aggregates,
+        emit,
+    };
+    grouped::add(wiring, consumer, &keys.aggregates, input, spec)
+}
+
+/// Aggregates over all rows.
+#[derive(Clone)]
+struct WholeStream {
+    key_columns: Vec<usize>,
+    aggregates: Vec<AggregateSpec>,
+    emit: EmitResults,
+}
+
+impl WholeStream {
+    fn aggregate(&self, input: &SchemaRef) -> Result<Aggregate, SpecError> {
+        Aggregate::new(
+            input.clone(),
+            &self.key_columns,
+            &self.aggregates,
+            self.emit,
+        )
     }
-    wiring.name(
-        consumer.declared.name,
-        input.behind(node, Port::Main, schema),
-    );
-    Ok(())
+}
+
+impl Grouped for WholeStream {
+    const SIDES: &[&str] = &[];
+
+    fn output_schema(&self, input: &SchemaRef) -> Result<SchemaRef, SpecError> {
+        Ok(self.aggregate(input)?.output_schema().clone())
+    }
+
+    fn operator(
+        &self,
+        input: &SchemaRef,
+    ) -> Result<Box<dyn Operator<RecordBatch, RecordBatch>>, SpecError> {
+        Ok(Box::new(self.aggregate(input)?))
+    }
 }

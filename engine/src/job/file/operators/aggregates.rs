@@ -71,23 +71,6 @@ pub(super) fn bind(
     })
 }
 
-/// Refuses several subtasks without a key: each would have results of its own.
-pub(super) fn require_key(
-    wiring: &Wiring<'_>,
-    consumer: &Consumer<'_>,
-    key_columns: &[usize],
-) -> Result<(), JobFileError> {
-    let subtasks = consumer.common.parallelism.map(|subtasks| subtasks.0);
-    if !key_columns.is_empty() || subtasks.is_none_or(|subtasks| subtasks == Parallelism::ONE) {
-        return Ok(());
-    }
-    let message = "without a `key` there is one result for all rows, so 1 subtask computes it: \
-                   name a key, or leave `parallelism` out";
-    Err(wiring
-        .document
-        .error(&consumer.declared.path(&["parallelism"]), message))
-}
-
 /// Refuses results of which two columns have the same name: no operator behind could tell
 /// them apart. The columns of `output` end with the key columns and the aggregates.
 pub(super) fn require_distinct(

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::own_keys;
+use crate::job::file::common::ConsumerCommon;
 use crate::job::file::error::JobFileError;
 use crate::job::file::inputs::Consumer;
 use crate::job::file::stream::Route;
@@ -49,16 +50,10 @@ fn add(
     allowed: &[&str],
 ) -> Result<(), JobFileError> {
     let NoKeys {} = own_keys(wiring, consumer)?;
-    let unfit = [
-        "uid",
-        "parallelism",
-        "exchange",
-        "key",
-        "edge_capacity",
-        "edge_bytes_max",
-        "starts_chain",
-    ];
-    for key in unfit.iter().filter(|key| !allowed.contains(key)) {
+    for key in ConsumerCommon::KEYS {
+        if allowed.contains(&key) {
+            continue;
+        }
         if consumer.declared.node.entry(key).is_some() {
             let message = "this operator only says how rows go on, no subtask runs it: give \
                            this key to what takes its rows";

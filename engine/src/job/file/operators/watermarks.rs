@@ -34,7 +34,7 @@ pub(super) fn add(wiring: &mut Wiring<'_>, consumer: &Consumer<'_>) -> Result<()
         strategy = strategy.idle_after(quiet_ms);
     }
     let input = wiring.input(consumer)?;
-    wiring.require_event_time(consumer, &input)?;
+    wiring.require_event_time(consumer, "input", &input)?;
     let node = wiring.operator(consumer, &input, &[], move |_| {
         Ok(Box::new(AssignWatermarks::new(strategy)))
     });

@@ -7,19 +7,9 @@ use super::*;
 use crate::batch::{Payload, Row, Rows};
 use crate::operators::columnar::samples::duplicate_names;
 use crate::operators::rows;
-use crate::operators::testing::{Harness, Random};
+use crate::operators::testing::{Harness, Random, batch_of_values as batch};
 
 type Value = (i64, i64);
-
-fn batch(rows: &[Row<Value>]) -> RecordBatch {
-    let field = |name| Field::new(name, DataType::Int64, true);
-    let schema = Schema::new(vec![field("event_time"), field("key"), field("value")]);
-    let times: Int64Array = rows.iter().map(|row| row.event_time).collect();
-    let keys: Int64Array = rows.iter().map(|row| Some(row.value.0)).collect();
-    let values: Int64Array = rows.iter().map(|row| Some(row.value.1)).collect();
-    let columns: Vec<ArrayRef> = vec![Arc::new(times), Arc::new(keys), Arc::new(values)];
-    RecordBatch::try_new(Arc::new(schema), columns).expect("columns and schema agree")
-}
 
 fn spec(rows_max: usize, descending: bool, windows: Option<WindowAssigner>) -> TopNSpec {
     TopNSpec {
@@ -116,8 +106,8 @@ fn both_forms_give_the_same_rows_in_the_same_order() {
             let results = columns(&batches, windows.is_some());
             assert_eq!(results, typed(other.take_data()));
         }
-        let late = wide.operator.late_rows() + wide.operator.untimed_rows();
-        assert_eq!(late, other.operator.late_rows());
+        let late = wide.dropped();
+        assert_eq!(wide.counts(), other.counts());
         let aside = wide.take_side(SideTag::new(2));
         assert_eq!(aside.iter().map(Payload::rows).sum::<usize>() as u64, late);
         wide.watermark::<RecordBatch>(Watermark::MAX);

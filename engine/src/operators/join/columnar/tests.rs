@@ -92,7 +92,8 @@ impl Form for Columnar {
 
     fn counts(operator: &Join) -> (u64, u64, bool) {
         let nothing = operator.waiting() == (0, 0, 0);
-        (operator.late_rows(), operator.untimed_rows(), nothing)
+        let counts = operator.row_counts().expect("a join counts rows");
+        (counts.late_rows, counts.untimed_rows, nothing)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, Float64Array, StringArray};
-use arrow::datatypes::Int64Type;
+use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array, StringArray};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 use arrow::util::display::array_value_to_string;
 
 use super::*;
@@ -63,6 +63,7 @@ fn spec(assigner: WindowAssigner, key_columns: &[usize], lateness_ms: u64) -> Wi
             AggregateSpec::of(Max, 2, "last_text"),
         ],
         allowed_lateness_ms: lateness_ms,
+        early: EarlyResults::default(),
         late: Some(LATE),
     }
 }
@@ -266,10 +267,7 @@ fn check_against_model(random: &mut Random) {
     }
     let late: usize = wide.take_side(LATE).iter().map(RecordBatch::num_rows).sum();
     assert_eq!(late, model.late);
-    assert_eq!(
-        wide.operator.late_rows() + wide.operator.untimed_rows(),
-        late as u64
-    );
+    assert_eq!(wide.dropped(), late as u64);
 }
 
 #[test]
@@ -364,6 +362,7 @@ fn a_sum_that_does_not_fit_names_its_column_and_one_that_fits_again_is_right() {
 
     let spec = WindowSpec {
         allowed_lateness_ms: 100,
+        early: EarlyResults::default(),
         ..spec(assigner, &[1], 0)
     };
     let mut overflows = window_operator(spec, 1);

@@ -3,21 +3,23 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch};
-use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow::array::{BooleanArray, Int64Array, RecordBatch};
+use arrow::datatypes::SchemaRef;
 
 use super::super::assigner::Window;
 use super::super::slots::SlotPool;
 use super::sessions::{DueState, Sessions};
-use crate::batch::EVENT_TIME_COLUMN;
 use crate::column::{event_times, filter_batch};
-use crate::element::Watermark;
+use crate::element::{EventTime, Watermark};
 use crate::error::OperatorError;
 use crate::limits::BATCH_ROWS;
-use crate::operator::{Emitter, Operator, Progress, SideTag};
+use crate::operator::{Emitter, RowCounts, SideTag};
 use crate::operators::SpecError;
 use crate::operators::aggregate::{Accumulators, AggregateSpec, FastHash, KeyInterner};
-use crate::operators::schema::{require_event_time, require_same_types};
+use crate::operators::gather::Gather;
+use crate::operators::schema::{
+    require_event_time, require_same_types, results, window_columns, window_fields,
+};
 
 /// Sessions that one step frees without a result, so that many do not hold the core.
 const FREED_SESSIONS_MAX: usize = 65_536;
@@ -80,8 +82,7 @@ pub struct SessionAggregate {
     staged: StagedSessions,
     advancing: Option<Watermark>,
     keys: Vec<u32>,
-    late_rows: u64,
-    untimed_rows: u64,
+    counts: RowCounts,
 }
 
 /// Results that are to be a batch. They refer to slots, which are freed after it is built.
@@ -104,16 +105,7 @@ impl SessionSpec {
         require_event_time(input)?;
         let keys = KeyInterner::new(input, &self.key_columns)?;
         let accumulators = Accumulators::new(input, &self.aggregates)?;
-        let int64 = |name: &str, nullable| Field::new(name, DataType::Int64, nullable).into();
-        let mut fields: Vec<FieldRef> = vec![
-            int64(EVENT_TIME_COLUMN, true),
-            int64("window_start", false),
-            int64("window_end", false),
-        ];
-        fields.extend(keys.fields().iter().cloned());
-        fields.extend(accumulators.fields());
-        let metadata = input.metadata().clone();
-        Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
+        Ok(results(input, window_fields(), &keys, &accumulators))
     }
 }
 
@@ -144,19 +136,8 @@ impl SessionAggregate {
             },
             advancing: None,
             keys: Vec::new(),
-            late_rows: 0,
-            untimed_rows: 0,
+            counts: RowCounts::default(),
         })
-    }
-
-    /// Rows that came after the allowed lateness of what would be their session.
-    pub const fn late_rows(&self) -> u64 {
-        self.late_rows
-    }
-
-    /// Rows without an event time, which are in no session.
-    pub const fn untimed_rows(&self) -> u64 {
-        self.untimed_rows
     }
 
     fn add(
@@ -205,7 +186,7 @@ impl SessionAggregate {
         let mut slots = Vec::with_capacity(keys.len());
         for (time, key) in times.iter().zip(keys) {
             let Some(time) = time else {
-                self.untimed_rows += 1;
+                self.counts.untimed_rows += 1;
                 slots.push(None);
                 continue;
             };
@@ -225,33 +206,10 @@ impl SessionAggregate {
             };
             let slot = self.sessions.session_of(key, time, create, merge).copied();
             (0..released).for_each(|_| self.interner.release(*key));
-            self.late_rows += u64::from(slot.is_none());
+            self.counts.late_rows += u64::from(slot.is_none());
             slots.push(slot);
         }
         (slots, merged)
-    }
-
-    /// Stages results until a batch is full; returns whether there is nothing left to do.
-    fn fill(&mut self) -> bool {
-        let staged = &mut self.staged;
-        let mut budget = FREED_SESSIONS_MAX;
-        while staged.keys.len() < BATCH_ROWS && budget > 0 {
-            let Some(due) = self.sessions.next_due() else {
-                return true;
-            };
-            let slot = *due.state.get();
-            if due.has_result {
-                staged.windows.push(due.window);
-                staged.keys.push(due.key);
-                staged.slots.push(slot);
-            } else {
-                budget -= 1;
-            }
-            if let DueState::Last(slot) = due.state {
-                staged.over.push((due.key, slot));
-            }
-        }
-        false
     }
 
     /// Frees the state of sessions that are over and whose results were built.
@@ -261,29 +219,6 @@ impl SessionAggregate {
             self.pool.give_back(&[slot]);
             self.interner.release(key);
         }
-    }
-
-    fn go_on(&mut self, out: &mut Emitter<'_, RecordBatch>) -> Result<Progress, OperatorError> {
-        loop {
-            let done = self.fill();
-            let nothing = self.staged.keys.is_empty();
-            if !nothing {
-                if out.is_full() {
-                    return Ok(Progress::More);
-                }
-                out.emit(self.staged.build(&self.interner, &self.accumulators)?);
-            }
-            self.free();
-            match done {
-                true => break,
-                false if nothing => return Ok(Progress::More),
-                false => {}
-            }
-        }
-        if let Some(watermark) = self.advancing.take() {
-            out.watermark(watermark);
-        }
-        Ok(Progress::Done)
     }
 
     /// Live sessions, keys and slots.
@@ -300,49 +235,78 @@ impl StagedSessions {
         keys: &KeyInterner,
         accumulators: &Accumulators,
     ) -> Result<RecordBatch, OperatorError> {
-        let windows = std::mem::take(&mut self.windows);
-        let column = |of: fn(Window) -> i64| -> ArrayRef {
-            Arc::new(Int64Array::from_iter_values(
-                windows.iter().map(|window| of(*window)),
-            ))
-        };
-        let mut columns = vec![
-            column(Window::last),
-            column(Window::start),
-            column(Window::end),
-        ];
+        let mut columns = window_columns(&self.windows).to_vec();
         columns.extend(keys.columns(&self.keys)?);
         columns.extend(accumulators.finish(&self.slots)?);
+        self.windows.clear();
         self.keys.clear();
         self.slots.clear();
         Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
     }
 }
 
-impl Operator<RecordBatch, RecordBatch> for SessionAggregate {
-    fn process(
+impl Gather for SessionAggregate {
+    type In = RecordBatch;
+    type Out = RecordBatch;
+
+    fn take_in(
         &mut self,
         batch: RecordBatch,
         out: &mut Emitter<'_, RecordBatch>,
-    ) -> Result<Progress, OperatorError> {
+    ) -> Result<(), OperatorError> {
         require_same_types(&self.input, batch.schema_ref())?;
-        self.add(&batch, out)?;
-        self.go_on(out)
+        self.add(&batch, out)
     }
 
-    fn on_watermark(
-        &mut self,
-        watermark: Watermark,
-        out: &mut Emitter<'_, RecordBatch>,
-    ) -> Result<Progress, OperatorError> {
-        if !watermark.idle {
-            self.sessions.advance(watermark.timestamp);
+    fn advance(&mut self, watermark: EventTime) {
+        self.sessions.advance(watermark);
+    }
+
+    fn advancing(&mut self) -> &mut Option<Watermark> {
+        &mut self.advancing
+    }
+
+    fn fill(&mut self) -> Result<bool, OperatorError> {
+        let staged = &mut self.staged;
+        let mut budget = FREED_SESSIONS_MAX;
+        while staged.keys.len() < BATCH_ROWS && budget > 0 {
+            let Some(due) = self.sessions.next_due() else {
+                return Ok(true);
+            };
+            let slot = *due.state.get();
+            if due.has_result {
+                staged.windows.push(due.window);
+                staged.keys.push(due.key);
+                staged.slots.push(slot);
+            } else {
+                budget -= 1;
+            }
+            if let DueState::Last(slot) = due.state {
+                staged.over.push((due.key, slot));
+            }
         }
-        self.advancing = Some(watermark);
-        self.go_on(out)
+        Ok(false)
     }
 
-    fn resume(&mut self, out: &mut Emitter<'_, RecordBatch>) -> Result<Progress, OperatorError> {
-        self.go_on(out)
+    fn is_empty(&self) -> bool {
+        self.staged.keys.is_empty()
+    }
+
+    fn build(&mut self) -> Result<RecordBatch, OperatorError> {
+        let results = self.staged.build(&self.interner, &self.accumulators)?;
+        self.free();
+        Ok(results)
+    }
+
+    fn free_some(&mut self) -> Result<bool, OperatorError> {
+        self.free();
+        Ok(true)
+    }
+
+    fn row_counts(&self) -> Option<RowCounts> {
+        Some(RowCounts {
+            accepted_late_rows: self.sessions.accepted_late_rows(),
+            ..self.counts
+        })
     }
 }

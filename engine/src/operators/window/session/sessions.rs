@@ -21,6 +21,7 @@ pub(super) struct Sessions<K, S> {
     /// Complete sessions that a row has changed.
     changed: VecDeque<(K, u64)>,
     next_id: u64,
+    accepted_late_rows: u64,
 }
 
 struct Session<S> {
@@ -76,6 +77,7 @@ impl<K: Eq + Hash + Clone, S> Sessions<K, S> {
             due: BTreeMap::new(),
             changed: VecDeque::new(),
             next_id: 0,
+            accepted_late_rows: 0,
         })
     }
 
@@ -136,6 +138,7 @@ impl<K: Eq + Hash + Clone, S> Sessions<K, S> {
             .is_some_and(|watermark| window.is_complete(watermark));
         session.due = window.last();
         if session.is_complete {
+            self.accepted_late_rows += 1;
             session.due = expires_at(window, self.allowed_lateness_ms);
             if !std::mem::replace(&mut session.is_changed, true) {
                 self.changed.push_back((key.clone(), session.id));
@@ -143,6 +146,11 @@ impl<K: Eq + Hash + Clone, S> Sessions<K, S> {
         }
         self.due.insert((session.due, session.id), key.clone());
         Some(&mut session.state)
+    }
+
+    /// Rows that changed sessions which were complete.
+    pub(super) fn accepted_late_rows(&self) -> u64 {
+        self.accepted_late_rows
     }
 
     /// A watermark has come; what it completes is due.

@@ -1,16 +1,14 @@
 //! Both forms of sessions against a model that keeps every row, and against each other.
 
-use std::sync::Arc;
-
-use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
-use arrow::datatypes::{DataType, Field, Int64Type, Schema};
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::Int64Type;
 
 use super::*;
 use crate::batch::{Payload, Row, Rows};
 use crate::element::{StreamElement, Watermark};
 use crate::limits::BATCH_ROWS;
 use crate::operator::SideTag;
-use crate::operators::testing::{Harness, Random};
+use crate::operators::testing::{Harness, Random, batch_of_values as batch};
 use crate::operators::window::{Count, Extreme, Sum, WindowResult};
 use crate::operators::{AggregateKind, AggregateSpec};
 
@@ -37,16 +35,6 @@ fn columnar(
     };
     let operator = SessionAggregate::new(batch(&[]).schema(), spec);
     Harness::new(operator.expect("a fitting spec"), room)
-}
-
-fn batch(rows: &[Row<Value>]) -> RecordBatch {
-    let field = |name| Field::new(name, DataType::Int64, true);
-    let schema = Schema::new(vec![field("event_time"), field("key"), field("value")]);
-    let times: Int64Array = rows.iter().map(|row| row.event_time).collect();
-    let keys: Int64Array = rows.iter().map(|row| Some(row.value.0)).collect();
-    let values: Int64Array = rows.iter().map(|row| Some(row.value.1)).collect();
-    let columns: Vec<ArrayRef> = vec![Arc::new(times), Arc::new(keys), Arc::new(values)];
-    RecordBatch::try_new(Arc::new(schema), columns).expect("columns and schema agree")
 }
 
 fn columnar_results(elements: &[StreamElement<RecordBatch>]) -> Vec<Result> {
@@ -231,7 +219,8 @@ fn one_run(random: &mut Random) {
     }
     assert_eq!(wide.operator.live(), (0, 0, 0), "all state is freed");
     assert_eq!(typed.operator.live(), 0);
-    let late = (wide.operator.late_rows() + wide.operator.untimed_rows()) as usize;
+    let late = wide.dropped() as usize;
+    assert_eq!(wide.counts(), typed.counts());
     assert_eq!(late, model.late);
     let aside = wide.take_side(SideTag::new(4));
     assert_eq!(aside.iter().map(Payload::rows).sum::<usize>(), late);

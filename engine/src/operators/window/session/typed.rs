@@ -6,11 +6,13 @@ use super::super::aggregator::Aggregator;
 use super::super::typed::WindowResult;
 use super::sessions::Sessions;
 use crate::batch::{Row, Rows};
-use crate::element::Watermark;
+use crate::element::{EventTime, Watermark};
 use crate::error::OperatorError;
 use crate::limits::BATCH_ROWS;
-use crate::operator::{Emitter, Operator, Progress, SideTag};
+use crate::operator::{Emitter, RowCounts, SideTag};
 use crate::operators::SpecError;
+use crate::operators::gather::Gather;
+use crate::operators::late::emit_late_rows;
 
 /// Sessions that one step frees without a result, so that many do not hold the core.
 const FREED_SESSIONS_MAX: usize = 65_536;
@@ -33,8 +35,7 @@ pub struct KeyedSession<T, K, A: Aggregator<T>, Key> {
     late: Option<SideTag<Rows<T>>>,
     output: Rows<WindowResult<K, A::Result>>,
     advancing: Option<Watermark>,
-    late_rows: u64,
-    untimed_rows: u64,
+    counts: RowCounts,
 }
 
 impl<T, K, A, Key> KeyedSession<T, K, A, Key>
@@ -65,19 +66,8 @@ where
             late,
             output: Rows::new(),
             advancing: None,
-            late_rows: 0,
-            untimed_rows: 0,
+            counts: RowCounts::default(),
         })
-    }
-
-    /// Rows that came after the allowed lateness of what would be their session.
-    pub const fn late_rows(&self) -> u64 {
-        self.late_rows
-    }
-
-    /// Rows without an event time, which are in no session.
-    pub const fn untimed_rows(&self) -> u64 {
-        self.untimed_rows
     }
 
     /// Takes in the rows that are in time, and returns the others.
@@ -86,7 +76,6 @@ where
         let aggregator = &self.aggregator;
         for row in batch {
             let Some(time) = row.event_time else {
-                self.untimed_rows += 1;
                 late.push(row);
                 continue;
             };
@@ -99,16 +88,47 @@ where
             );
             match state {
                 Some(state) => aggregator.add(state, &row.value),
-                None => {
-                    self.late_rows += 1;
-                    late.push(row);
-                }
+                None => late.push(row),
             }
         }
         late
     }
 
-    /// Collects results until a batch is full; returns whether there is nothing left to do.
+    /// Live sessions.
+    #[cfg(test)]
+    pub(super) fn live(&self) -> usize {
+        self.sessions.live()
+    }
+}
+
+impl<T, K, A, Key> Gather for KeyedSession<T, K, A, Key>
+where
+    T: Clone + Send + 'static,
+    K: Eq + Hash + Clone + Send + 'static,
+    A: Aggregator<T>,
+    Key: FnMut(&T) -> K + Send,
+{
+    type In = Rows<T>;
+    type Out = Rows<WindowResult<K, A::Result>>;
+
+    fn take_in(
+        &mut self,
+        batch: Rows<T>,
+        out: &mut Emitter<'_, Self::Out>,
+    ) -> Result<(), OperatorError> {
+        let late = self.add(batch);
+        emit_late_rows(late, self.late, &mut self.counts, out);
+        Ok(())
+    }
+
+    fn advance(&mut self, watermark: EventTime) {
+        self.sessions.advance(watermark);
+    }
+
+    fn advancing(&mut self) -> &mut Option<Watermark> {
+        &mut self.advancing
+    }
+
     fn fill(&mut self) -> Result<bool, OperatorError> {
         let mut budget = FREED_SESSIONS_MAX;
         while self.output.len() < BATCH_ROWS && budget > 0 {
@@ -127,66 +147,18 @@ where
         Ok(false)
     }
 
-    /// Live sessions.
-    #[cfg(test)]
-    pub(super) fn live(&self) -> usize {
-        self.sessions.live()
-    }
-}
-
-impl<T, K, A, Key> Operator<Rows<T>, Rows<WindowResult<K, A::Result>>>
-    for KeyedSession<T, K, A, Key>
-where
-    T: Clone + Send + 'static,
-    K: Eq + Hash + Clone + Send + 'static,
-    A: Aggregator<T>,
-    Key: FnMut(&T) -> K + Send,
-{
-    fn process(
-        &mut self,
-        batch: Rows<T>,
-        out: &mut Emitter<'_, Rows<WindowResult<K, A::Result>>>,
-    ) -> Result<Progress, OperatorError> {
-        let late = self.add(batch);
-        if let Some(tag) = self.late {
-            out.emit_side(tag, late);
-        }
-        self.resume(out)
+    fn is_empty(&self) -> bool {
+        self.output.is_empty()
     }
 
-    fn on_watermark(
-        &mut self,
-        watermark: Watermark,
-        out: &mut Emitter<'_, Rows<WindowResult<K, A::Result>>>,
-    ) -> Result<Progress, OperatorError> {
-        if !watermark.idle {
-            self.sessions.advance(watermark.timestamp);
-        }
-        self.advancing = Some(watermark);
-        self.resume(out)
+    fn build(&mut self) -> Result<Self::Out, OperatorError> {
+        Ok(std::mem::take(&mut self.output))
     }
 
-    fn resume(
-        &mut self,
-        out: &mut Emitter<'_, Rows<WindowResult<K, A::Result>>>,
-    ) -> Result<Progress, OperatorError> {
-        loop {
-            let done = self.fill()?;
-            if !self.output.is_empty() {
-                if out.is_full() {
-                    return Ok(Progress::More);
-                }
-                out.emit(std::mem::take(&mut self.output));
-            } else if !done {
-                return Ok(Progress::More);
-            }
-            if done {
-                break;
-            }
-        }
-        if let Some(watermark) = self.advancing.take() {
-            out.watermark(watermark);
-        }
-        Ok(Progress::Done)
+    fn row_counts(&self) -> Option<RowCounts> {
+        Some(RowCounts {
+            accepted_late_rows: self.sessions.accepted_late_rows(),
+            ..self.counts
+        })
     }
 }

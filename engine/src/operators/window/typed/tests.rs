@@ -1,14 +1,15 @@
 //! The typed windows against the columnar ones, which agree with a model of their own.
 
-use std::sync::Arc;
-
-use arrow::array::{Array, AsArray, Int64Array, RecordBatch};
-use arrow::datatypes::{DataType, Field, Float64Type, Int64Type, Schema};
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::{Float64Type, Int64Type};
 
 use super::*;
 use crate::element::StreamElement;
-use crate::operators::testing::{Harness, Random};
-use crate::operators::window::{Count, Extreme, Mean, Sum, WindowAggregate, WindowSpec};
+use crate::operator::Operator;
+use crate::operators::testing::{Harness, Random, batch_of_values as batch};
+use crate::operators::window::{
+    Count, EarlyResults, Extreme, Mean, Sum, WindowAggregate, WindowSpec,
+};
 use crate::operators::{AggregateKind, AggregateSpec};
 
 const LATE: SideTag<Rows<Value>> = SideTag::new(0);
@@ -51,20 +52,11 @@ fn columnar(assigner: WindowAssigner, lateness_ms: u64) -> Harness<WindowAggrega
             AggregateSpec::of(Max, 2, "max"),
         ],
         allowed_lateness_ms: lateness_ms,
+        early: EarlyResults::default(),
         late: Some(SideTag::new(0)),
     };
     let operator = WindowAggregate::new(batch(&[]).schema(), spec).expect("a fitting spec");
     Harness::new(operator, usize::MAX)
-}
-
-fn batch(rows: &[Row<Value>]) -> RecordBatch {
-    let field = |name| Field::new(name, DataType::Int64, true);
-    let schema = Schema::new(vec![field("event_time"), field("key"), field("value")]);
-    let times: Int64Array = rows.iter().map(|row| row.event_time).collect();
-    let keys: Int64Array = rows.iter().map(|row| Some(row.value.0)).collect();
-    let values: Int64Array = rows.iter().map(|row| Some(row.value.1)).collect();
-    let columns: Vec<Arc<dyn Array>> = vec![Arc::new(times), Arc::new(keys), Arc::new(values)];
-    RecordBatch::try_new(Arc::new(schema), columns).expect("columns and schema agree")
 }
 
 fn as_row(result: Row<WindowResult<i64, Results>>) -> ([i64; 8], f64) {
@@ -151,10 +143,8 @@ fn check_against_columnar(random: &mut Random) {
         assert_eq!(got, columnar_rows(other.take()), "same results, same order");
     }
     let late = wide.take_side(LATE).iter().map(Rows::len).sum::<usize>() as u64;
-    assert_eq!(
-        late,
-        other.operator.late_rows() + other.operator.untimed_rows()
-    );
+    assert_eq!(late, other.dropped());
+    assert_eq!(wide.counts(), other.counts());
 }
 
 #[test]

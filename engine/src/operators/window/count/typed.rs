@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::collections::VecDeque;
 use std::hash::Hash;
 
-use super::aggregator::Aggregator;
+use super::super::aggregator::Aggregator;
 use crate::batch::{Row, Rows};
-use crate::element::EventTime;
+use crate::element::{EventTime, Watermark};
 use crate::error::OperatorError;
 use crate::limits::BATCH_ROWS;
-use crate::operator::{Emitter, Operator, Progress};
+use crate::operator::{Emitter, RowCounts};
 use crate::operators::aggregate::FastHash;
+use crate::operators::gather::Gather;
 
 /// The result of one key over so many of its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +50,7 @@ pub struct CountWindow<T, K, A: Aggregator<T>, Key> {
     input: std::vec::IntoIter<Row<T>>,
     ending: VecDeque<Filling<K, A::Accumulator>>,
     output: Rows<CountResult<K, A::Result>>,
+    advancing: Option<Watermark>,
 }
 
 /// The result of a window that has a row.
@@ -85,6 +87,7 @@ where
             input: Vec::new().into_iter(),
             ending: VecDeque::new(),
             output: Rows::new(),
+            advancing: None,
         }
     }
 
@@ -118,34 +121,6 @@ where
         }
         Ok(())
     }
-
-    fn go_on(
-        &mut self,
-        out: &mut Emitter<'_, Rows<CountResult<K, A::Result>>>,
-    ) -> Result<Progress, OperatorError>
-    where
-        T: Clone + Send + 'static,
-        K: Send + 'static,
-    {
-        loop {
-            while self.output.len() < BATCH_ROWS {
-                if let Some(row) = self.input.next() {
-                    self.add(&row)?;
-                } else if let Some(window) = self.ending.pop_front() {
-                    self.output.extend(window.result(&self.aggregator)?);
-                } else {
-                    break;
-                }
-            }
-            if self.output.is_empty() {
-                return Ok(Progress::Done);
-            }
-            if out.is_full() {
-                return Ok(Progress::More);
-            }
-            out.emit(std::mem::take(&mut self.output));
-        }
-    }
 }
 
 impl<K: Clone, S> Filling<K, S> {
@@ -167,36 +142,59 @@ impl<K: Clone, S> Filling<K, S> {
     }
 }
 
-impl<T, K, A, Key> Operator<Rows<T>, Rows<CountResult<K, A::Result>>> for CountWindow<T, K, A, Key>
+impl<T, K, A, Key> Gather for CountWindow<T, K, A, Key>
 where
     T: Clone + Send + 'static,
     K: Eq + Hash + Clone + Send + 'static,
     A: Aggregator<T>,
     Key: FnMut(&T) -> K + Send,
 {
-    fn process(
+    type In = Rows<T>;
+    type Out = Rows<CountResult<K, A::Result>>;
+
+    fn take_in(
         &mut self,
         batch: Rows<T>,
-        out: &mut Emitter<'_, Rows<CountResult<K, A::Result>>>,
-    ) -> Result<Progress, OperatorError> {
+        _out: &mut Emitter<'_, Self::Out>,
+    ) -> Result<(), OperatorError> {
         self.input = batch.into_vec().into_iter();
-        self.go_on(out)
+        Ok(())
     }
 
-    fn on_end(
-        &mut self,
-        out: &mut Emitter<'_, Rows<CountResult<K, A::Result>>>,
-    ) -> Result<Progress, OperatorError> {
+    fn advance(&mut self, _watermark: EventTime) {}
+
+    fn advancing(&mut self) -> &mut Option<Watermark> {
+        &mut self.advancing
+    }
+
+    fn fill(&mut self) -> Result<bool, OperatorError> {
+        while self.output.len() < BATCH_ROWS {
+            if let Some(row) = self.input.next() {
+                self.add(&row)?;
+            } else if let Some(window) = self.ending.pop_front() {
+                self.output.extend(window.result(&self.aggregator)?);
+            } else {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.output.is_empty()
+    }
+
+    fn build(&mut self) -> Result<Self::Out, OperatorError> {
+        Ok(std::mem::take(&mut self.output))
+    }
+
+    fn end(&mut self) {
         self.positions.clear();
         self.ending = std::mem::take(&mut self.windows).into();
-        self.go_on(out)
     }
 
-    fn resume(
-        &mut self,
-        out: &mut Emitter<'_, Rows<CountResult<K, A::Result>>>,
-    ) -> Result<Progress, OperatorError> {
-        self.go_on(out)
+    fn row_counts(&self) -> Option<RowCounts> {
+        None
     }
 }
 
@@ -206,6 +204,7 @@ mod tests {
 
     use super::*;
     use crate::element::Watermark;
+    use crate::operator::Operator;
     use crate::operators::testing::{Harness, Random};
     use crate::operators::window::{Count, Sum};
 

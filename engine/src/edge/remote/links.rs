@@ -1,0 +1,405 @@
+//! The links of one thread, and the driver that moves their bytes.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use ringway_netio::driver::{Completion, ConnectionId, Driver, DriverKind, ListenerId, Socket};
+use ringway_shm::Bell;
+
+use super::handle::{LinksHandle, LinksSeed, OwnedMailbox};
+use super::port::Port;
+use crate::clock::{Clock, Monotonic};
+
+/// What all sessions of the process measure time from, so that they can move between threads.
+static SESSIONS: LazyLock<Clock> = LazyLock::new(Clock::start);
+
+/// A connection with what is driven over it.
+pub(super) trait Link {
+    /// Something was done on its connection.
+    fn handle(&mut self, event: Event, io: &mut Io<'_>);
+
+    /// Does what can be done now, and returns how much that was.
+    fn pump(&mut self, io: &mut Io<'_>) -> usize;
+
+    /// When it has to be pumped at the latest.
+    fn timeout(&self) -> Option<Duration>;
+
+    /// Whether something would be lost if its thread ended now.
+    fn is_needed(&self) -> bool;
+
+    /// Whether its connection was given up, so that nothing more happens.
+    fn is_over(&self) -> bool;
+
+    /// Its connection has left the driver, as it asked for.
+    fn detached(&mut self, socket: Socket) {
+        drop(socket);
+    }
+}
+
+/// What was done on a connection.
+#[derive(Debug)]
+pub(super) enum Event {
+    Sent(usize),
+    Read(ringway_netio::driver::Chunk),
+    BodyProgress(usize),
+    Body(usize, ringway_netio::buffer::Body),
+    Eof,
+    Lost(String),
+}
+
+/// What a link does things with.
+pub(super) struct Io<'a> {
+    pub(super) driver: &'a mut dyn Driver,
+    pub(super) connection: ConnectionId,
+    /// The time as sessions have it.
+    pub(super) now: Duration,
+    /// The time as elements have it.
+    pub(super) origin: Monotonic,
+}
+
+/// All links of one thread. Whoever owns the thread turns it: see [`turn`](Self::turn).
+///
+/// A worker with edges over connections has one, and so has the side thread of a
+/// [`DataPlane`](crate::data_plane::DataPlane). It takes new links through its
+/// [`LinksHandle`], from any thread.
+pub struct Links {
+    driver: Box<dyn Driver>,
+    clock: Clock,
+    mailbox: OwnedMailbox,
+    bell: Bell,
+    links: HashMap<ConnectionId, Box<dyn Link>>,
+    ports: HashMap<ListenerId, Box<dyn Port>>,
+    completions: Vec<Completion>,
+    /// Links of which something was done in this poll.
+    touched: Vec<ConnectionId>,
+    /// Links that are over, to be taken out.
+    over: Vec<ConnectionId>,
+    broken: Option<String>,
+}
+
+impl Links {
+    /// Links that this driver moves. `seed` is the other end of the handle; `clock` is what
+    /// the origins of elements are measured with.
+    ///
+    /// # Errors
+    /// The driver cannot wait for the bell: no descriptor is left.
+    pub fn new(seed: LinksSeed, mut driver: Box<dyn Driver>, clock: Clock) -> io::Result<Self> {
+        let (mailbox, bell) = seed.into_parts();
+        if let Some(descriptor) = bell.as_fd() {
+            driver.watch(descriptor.try_clone_to_owned()?)?;
+        }
+        Ok(Self {
+            driver,
+            clock,
+            mailbox,
+            bell,
+            links: HashMap::new(),
+            ports: HashMap::new(),
+            completions: Vec::new(),
+            touched: Vec::new(),
+            over: Vec::new(),
+            broken: None,
+        })
+    }
+
+    /// Hands links to this thread.
+    pub fn handle(&self) -> LinksHandle {
+        self.mailbox.handle(self.bell.clone())
+    }
+
+    /// What moves the bytes.
+    pub fn driver(&self) -> DriverKind {
+        self.driver.kind()
+    }
+
+    /// How many connections there are.
+    pub fn len(&self) -> usize {
+        self.links.len()
+    }
+
+    /// Whether there is no connection.
+    pub fn is_empty(&self) -> bool {
+        self.links.is_empty()
+    }
+
+    /// Whether something would be lost if nobody turned this any more: data that its peer does
+    /// not have yet, or a receiver that waits for more.
+    pub fn is_needed(&self) -> bool {
+        !self.mailbox.is_empty() || self.links.values().any(|link| link.is_needed())
+    }
+
+    /// Whether a peer may still connect.
+    pub fn is_listening(&self) -> bool {
+        !self.ports.is_empty()
+    }
+
+    /// Whether links may still be handed over.
+    pub fn has_handles(&self) -> bool {
+        self.mailbox.has_handles()
+    }
+
+    /// Does all that can be done without waiting: takes new links, moves elements between
+    /// rings and frames, hands them to the driver, and takes what it has done. Returns how
+    /// much that was; 0 means that nothing can be done until the bell rings, the driver has
+    /// something, or [`next_timeout`](Self::next_timeout) is over.
+    pub fn turn(&mut self) -> usize {
+        let mut work = self.obey();
+        work += self.pump();
+        work += self.poll();
+        self.sweep();
+        work
+    }
+
+    /// Sleeps until there may be something to do, at most for `limit`. To be called after a
+    /// turn that did nothing, with the bell [armed](Bell::arm) before that turn.
+    pub fn wait(&mut self, limit: Duration) {
+        let limit = self
+            .next_timeout()
+            .map_or(limit, |timeout| timeout.min(limit));
+        if let Err(error) = self.driver.wait(Some(limit)) {
+            self.give_up(&error);
+        }
+        self.bell.clear();
+    }
+
+    /// Arms the bell, turns once more, and sleeps for at most `limit` if that did nothing.
+    pub fn park(&mut self, limit: Duration) {
+        self.bell.arm();
+        if self.turn() > 0 {
+            self.bell.disarm();
+            return;
+        }
+        self.wait(limit);
+    }
+
+    /// How long nobody need turn this if neither the bell rings nor the driver has something.
+    pub fn next_timeout(&self) -> Option<Duration> {
+        let links = self.links.values().filter_map(|link| link.timeout());
+        let ports = self.ports.values().filter_map(|port| port.timeout());
+        let next = links.chain(ports).min()?;
+        Some(next.saturating_sub(SESSIONS.now().0))
+    }
+
+    /// The bell that wakes whoever turns this.
+    pub fn bell(&self) -> &Bell {
+        &self.bell
+    }
+
+    /// Readable when the driver has something, for a host that waits by itself; it does not
+    /// cover the bell. To be asked for anew before each wait, after a turn.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.driver.as_fd()
+    }
+
+    /// Takes a socket over. [`insert`](Self::insert) says what is to be driven over it.
+    pub(super) fn reserve(&mut self, socket: Socket) -> io::Result<ConnectionId> {
+        if let Some(why) = &self.broken {
+            return Err(io::Error::other(why.clone()));
+        }
+        self.driver.attach(socket)
+    }
+
+    /// Begins to drive something over a connection.
+    pub(super) fn insert(&mut self, connection: ConnectionId, link: Box<dyn Link>) {
+        self.links.insert(connection, link);
+    }
+
+    /// Takes a listening socket over with what is to be done with its connections.
+    pub(super) fn listen(&mut self, socket: Socket, port: Box<dyn Port>) -> io::Result<()> {
+        let listener = self.driver.listen(socket)?;
+        self.ports.insert(listener, port);
+        Ok(())
+    }
+
+    /// The time as sessions have it.
+    pub(super) fn now() -> Duration {
+        SESSIONS.now().0
+    }
+
+    fn obey(&mut self) -> usize {
+        let orders = self.mailbox.take();
+        let count = orders.len();
+        for order in orders {
+            order(self);
+        }
+        count
+    }
+
+    /// Lets the links of which something was done take it in. The sends that they make are
+    /// handed over in the next turn, which follows at once.
+    fn pump_touched(&mut self) {
+        let (now, origin) = (Self::now(), self.clock.now());
+        for connection in self.touched.drain(..) {
+            if let Some(link) = self.links.get_mut(&connection) {
+                let mut io = Io {
+                    driver: &mut *self.driver,
+                    connection,
+                    now,
+                    origin,
+                };
+                link.pump(&mut io);
+                if link.is_over() {
+                    self.over.push(connection);
+                }
+            }
+        }
+    }
+
+    fn pump(&mut self) -> usize {
+        let (now, origin) = (Self::now(), self.clock.now());
+        let mut work = 0;
+        for (&connection, link) in &mut self.links {
+            let mut io = Io {
+                driver: &mut *self.driver,
+                connection,
+                now,
+                origin,
+            };
+            work += link.pump(&mut io);
+            if link.is_over() {
+                self.over.push(connection);
+            }
+        }
+        let mut closed = Vec::new();
+        for (&listener, port) in &mut self.ports {
+            if port.is_over(now) {
+                closed.push(listener);
+            }
+        }
+        for listener in closed {
+            self.driver.stop_listening(listener);
+            self.ports.remove(&listener);
+            work += 1;
+        }
+        work
+    }
+
+    fn poll(&mut self) -> usize {
+        if self.broken.is_some() {
+            return 0;
+        }
+        let mut completions = std::mem::take(&mut self.completions);
+        let polled = self.driver.poll(&mut completions);
+        let count = completions.len();
+        let (now, origin) = (Self::now(), self.clock.now());
+        for completion in completions.drain(..) {
+            self.complete(completion, now, origin);
+        }
+        self.completions = completions;
+        self.pump_touched();
+        if let Err(error) = polled {
+            self.give_up(&error);
+        }
+        count
+    }
+
+    fn complete(&mut self, completion: Completion, now: Duration, origin: Monotonic) {
+        let (connection, event) = match completion {
+            Completion::Sent { connection, bytes } => (connection, Event::Sent(bytes)),
+            Completion::Read { connection, chunk } => (connection, Event::Read(chunk)),
+            Completion::BodyProgress { connection, bytes } => {
+                (connection, Event::BodyProgress(bytes))
+            }
+            Completion::Body {
+                connection,
+                bytes,
+                body,
+            } => (connection, Event::Body(bytes, body)),
+            Completion::Eof { connection } => (connection, Event::Eof),
+            Completion::Lost { connection, error } => (connection, Event::Lost(error.to_string())),
+            Completion::Accepted {
+                listener,
+                socket,
+                peer,
+            } => return self.accept(listener, socket, peer, now),
+            Completion::ListenerFailed { listener, error } => {
+                tracing::warn!(%error, "a listening socket has failed: nobody can connect to it");
+                self.ports.remove(&listener);
+                return;
+            }
+            Completion::Detached { connection, socket } => {
+                if let Some(mut link) = self.links.remove(&connection) {
+                    link.detached(socket);
+                }
+                return;
+            }
+            Completion::Closed { .. } | Completion::Woken => return,
+            _ => return,
+        };
+        if let Some(link) = self.links.get_mut(&connection) {
+            let mut io = Io {
+                driver: &mut *self.driver,
+                connection,
+                now,
+                origin,
+            };
+            link.handle(event, &mut io);
+            if self.touched.last() != Some(&connection) {
+                self.touched.push(connection);
+            }
+        }
+    }
+
+    fn accept(
+        &mut self,
+        listener: ListenerId,
+        socket: Socket,
+        peer: Option<std::net::SocketAddr>,
+        now: Duration,
+    ) {
+        let Some(port) = self.ports.get_mut(&listener) else {
+            return;
+        };
+        let Some((socket, link)) = port.accept(socket, peer, now) else {
+            return;
+        };
+        let reserved = self.reserve(socket);
+        if let Err(error) = reserved.map(|connection| self.insert(connection, link)) {
+            tracing::warn!(%error, "a connection is dropped: the driver cannot take it");
+        }
+    }
+
+    fn sweep(&mut self) {
+        for connection in self.over.drain(..) {
+            self.links.remove(&connection);
+        }
+    }
+
+    /// The driver is broken: no connection of it lives on.
+    fn give_up(&mut self, error: &io::Error) {
+        let why = error.to_string();
+        tracing::error!(
+            error = why,
+            "the driver is broken: all its connections are lost"
+        );
+        let (now, origin) = (Self::now(), self.clock.now());
+        for (&connection, link) in &mut self.links {
+            let mut io = Io {
+                driver: &mut *self.driver,
+                connection,
+                now,
+                origin,
+            };
+            link.handle(Event::Lost(why.clone()), &mut io);
+            link.pump(&mut io);
+        }
+        self.links.clear();
+        self.ports.clear();
+        self.broken = Some(why);
+    }
+}
+
+impl std::fmt::Debug for Links {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Links")
+            .field("driver", &self.driver.kind())
+            .field("links", &self.links.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What was handed over and waits.
+pub(super) type Orders = VecDeque<Box<dyn FnOnce(&mut Links) + Send>>;

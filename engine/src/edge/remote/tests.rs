@@ -1,0 +1,147 @@
+//! Edges over loopback connections: the things that the suite of all edges does not ask.
+
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use ringway_netio::driver::EpollDriver;
+use ringway_netio::session::Mode;
+use ringway_shm::Bell;
+
+use super::*;
+use crate::batch::{Payload, Row, Rows};
+use crate::edge::{EdgeOptions, Ending, Popped, Receiver, RejectReason, Sender, Transport};
+use crate::element::{Barrier, StreamElement, Watermark};
+use crate::wire::Wired;
+
+const LONG: Duration = Duration::from_secs(20);
+
+fn io() -> LinksHandle {
+    spawn_links(|| Ok(Box::new(EpollDriver::new()?))).unwrap()
+}
+
+fn pair() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let out = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    (out, listener.accept().unwrap().0)
+}
+
+fn parts<B: Wired>(edge: &EdgeOptions, remote: &RemoteOptions) -> RemoteParts<B> {
+    RemoteParts {
+        edge: edge.clone(),
+        remote: remote.clone(),
+        codec: B::codec(),
+        peer: "peer".to_owned(),
+        bell: Bell::thread(),
+    }
+}
+
+fn open<B: Wired>(edge: EdgeOptions, remote: RemoteOptions) -> (Sender<B>, Receiver<B>) {
+    let (out, back) = pair();
+    let sender = send_over(&io(), out.into(), parts(&edge, &remote)).unwrap();
+    let receiver = receive_over(&io(), back.into(), parts(&edge, &remote)).unwrap();
+    (sender, receiver)
+}
+
+fn number(value: i64) -> StreamElement<Rows<i64>> {
+    StreamElement::Data(Rows::from(vec![Row::at(value, value)]))
+}
+
+fn both_forms() -> [RemoteOptions; 2] {
+    [RemoteOptions::default(), RemoteOptions::version_1()]
+}
+
+#[test]
+fn elements_of_all_kinds_arrive_in_order_and_the_stream_ends() {
+    for remote in both_forms() {
+        let (mut sender, mut receiver) = open::<Rows<i64>>(EdgeOptions::named("e"), remote.clone());
+        assert_eq!(sender.transport(), Transport::Socket);
+        let sent = [
+            number(1),
+            StreamElement::Watermark(Watermark::active(1)),
+            number(2),
+            StreamElement::Barrier(Barrier::aligned(1)),
+            StreamElement::Data(Rows::new()),
+        ];
+        for element in sent.clone() {
+            sender.push(element).unwrap();
+        }
+        sender.finish_and_wait(LONG).unwrap();
+        for element in sent {
+            assert_eq!(
+                receiver.pop_timeout(LONG),
+                Popped::Element(element),
+                "{remote:?}"
+            );
+        }
+        assert_eq!(receiver.pop_timeout(LONG), Popped::Ended(Ending::End));
+        let mode = receiver.remote_stats().unwrap().mode.unwrap();
+        let negotiated = remote == RemoteOptions::default();
+        assert_eq!(matches!(mode, Mode::Negotiated(_)), negotiated, "{mode:?}");
+    }
+}
+
+fn batch(rows: i64) -> RecordBatch {
+    let texts = (0..rows).map(|n| format!("row {n} of {rows}"));
+    let texts = Arc::new(StringArray::from_iter_values(texts)) as ArrayRef;
+    let numbers = Arc::new(Int64Array::from_iter_values(0..rows)) as ArrayRef;
+    RecordBatch::try_from_iter([("n", numbers), ("s", texts)]).unwrap()
+}
+
+#[test]
+fn large_batches_arrive_in_pieces_and_memory_is_given_back() {
+    for remote in both_forms() {
+        let edge = EdgeOptions::named("e").capacity(4).bytes(1 << 20);
+        let (mut sender, mut receiver) = open::<RecordBatch>(edge, remote);
+        let sending = std::thread::spawn(move || {
+            for rows in [0, 1, 5_000, 100_000, 3, 20_000] {
+                for _ in 0..5 {
+                    sender.push(StreamElement::Data(batch(rows))).unwrap();
+                }
+            }
+            sender.finish().unwrap();
+        });
+        let mut rows = 0;
+        loop {
+            match receiver.pop_timeout(LONG) {
+                Popped::Element(StreamElement::Data(batch)) => {
+                    assert!(batch.bytes() <= 1 << 20);
+                    rows += batch.num_rows();
+                }
+                Popped::Ended(ending) => {
+                    assert_eq!(ending, Ending::End);
+                    break;
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(rows, 5 * (1 + 5_000 + 100_000 + 3 + 20_000));
+        sending.join().unwrap();
+    }
+}
+
+#[test]
+fn a_receiver_that_goes_tells_its_sender_why() {
+    let closed = |go: fn(Receiver<Rows<i64>>)| {
+        let (mut sender, receiver) = open::<Rows<i64>>(
+            EdgeOptions::named("e").capacity(2),
+            RemoteOptions::default(),
+        );
+        sender.push(number(1)).unwrap();
+        go(receiver);
+        loop {
+            if let Err(rejected) = sender.push_timeout(number(2), LONG) {
+                return rejected.reason;
+            }
+        }
+    };
+    assert_eq!(closed(Receiver::close), RejectReason::Closed);
+    let failed = closed(|receiver| receiver.fail("disk full")).to_string();
+    assert!(
+        failed.contains("edge e, peer peer: the peer failed: disk full"),
+        "{failed}"
+    );
+    let lost = closed(drop).to_string();
+    assert!(lost.contains("without having closed"), "{lost}");
+}

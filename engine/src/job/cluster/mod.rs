@@ -1,0 +1,357 @@
+//! The processes that run a job together, as one of them sees the others.
+//!
+//! Process 0 leads: every other process connects to it once ([`Cluster::gather`]), and the
+//! connection stays for the life of the job. It is watched by the thread that watches over the
+//! job, never by a worker. What is decided is decided in [`crate::control`]; here it is read
+//! from sockets and written to them.
+
+mod connection;
+mod error;
+mod gather;
+mod hosts;
+mod members;
+mod reports;
+
+pub use error::GatherError;
+pub use gather::ClusterOptions;
+pub use hosts::Hosts;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use ringway_shm::{Bell, ring};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::clock::{Clock, Monotonic, process_cpu_time};
+use crate::connect::ConnectorStats;
+use crate::control::{
+    CancelCause, Fault, Follower, FollowerAction, JobEnd, Leader, LeaderAction, Message,
+    ProcessEnd, StopWay,
+};
+use crate::placement::spawn_side_thread;
+use crate::task::TaskReport;
+
+use super::payload::Erased;
+use super::remote::{RemoteEdges, RemoteError, RunIdentity, WantedHalf};
+use connection::Connection;
+use members::Members;
+use reports::Report;
+
+/// Time that process 0 waits at the end for the others to have heard of it.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// The longest time without a look at whether all edges are open.
+const OPENING_LOOK_MAX: Duration = Duration::from_millis(20);
+
+/// The processes that run a job together, as one of them sees the others.
+pub struct Cluster {
+    clock: Clock,
+    process: usize,
+    hosts: Hosts,
+    role: Role,
+    run: RunIdentity,
+    /// Opens edges to other processes; away while it does.
+    edges: Option<Box<dyn RemoteEdges>>,
+    counters: Vec<ConnectorStats>,
+    commands: VecDeque<Command>,
+    /// When the end was known here.
+    over_since: Option<Monotonic>,
+}
+
+/// What a process did in a job of several.
+#[derive(Clone, Debug, Default)]
+pub struct ProcessReport {
+    /// The number and the address of the process.
+    pub name: String,
+    /// How its tasks ended; `None` where it was lost before.
+    pub end: Option<ProcessEnd>,
+    /// CPU time of the process, user and system.
+    pub cpu: Duration,
+    /// What each of its tasks did.
+    pub tasks: Vec<TaskReport>,
+}
+
+/// What this process is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Command {
+    Start,
+    Stop(StopWay),
+    Cancel,
+    Report,
+}
+
+enum Role {
+    Leader {
+        leader: Leader,
+        members: Members,
+    },
+    Follower {
+        follower: Follower,
+        connection: Box<Connection>,
+    },
+}
+
+impl Cluster {
+    /// The number of this process.
+    pub fn process(&self) -> usize {
+        self.process
+    }
+
+    /// Whether this process leads the others.
+    pub fn leads(&self) -> bool {
+        self.process == 0
+    }
+
+    /// A process, for people: its number and its address.
+    pub fn name_of(&self, process: usize) -> String {
+        self.hosts.name(process)
+    }
+
+    /// Opens edges to other processes, on a thread of its own: meanwhile the others hear of
+    /// this one. `bell` is that of the calling thread.
+    pub(super) fn open(
+        &mut self,
+        wanted: Vec<WantedHalf>,
+        bell: &Bell,
+    ) -> Result<Vec<Erased>, RemoteError> {
+        let (mut edges, run, done) = (self.edges.take(), self.run.clone(), bell.clone());
+        let (mut give_up, mut given_up) = ring::<()>(1, Bell::thread(), Bell::thread());
+        let opening = spawn_side_thread("ringway-open", move || {
+            let is_given_up = &mut || given_up.try_pop().is_ok();
+            let opened = edges
+                .as_mut()
+                .map(|edges| edges.open(&run, wanted, is_given_up));
+            done.ring();
+            (edges, opened)
+        });
+        let opening = opening.map_err(|error| RemoteError(error.to_string()))?;
+        while !opening.is_finished() {
+            bell.arm();
+            self.poll();
+            if self.commands.contains(&Command::Cancel) {
+                // Where it is full it was said before.
+                let _ = give_up.try_push(());
+            }
+            if !opening.is_finished() {
+                self.park(bell, OPENING_LOOK_MAX);
+            }
+        }
+        bell.disarm();
+        let panicked = || RemoteError("whoever opens them has panicked".to_owned());
+        let (edges, opened) = opening.join().map_err(|_| panicked())?;
+        self.edges = edges;
+        opened.unwrap_or_else(|| Err(panicked()))
+    }
+
+    /// Everything of this process is open.
+    pub(super) fn opened(&mut self) {
+        self.say(Message::Opened);
+    }
+
+    /// Something failed in this process.
+    pub(super) fn failed(&mut self, is_cause: bool, message: String) {
+        self.say(Message::Failure(Fault {
+            process: self.process as u32,
+            is_cause,
+            message,
+        }));
+    }
+
+    /// All tasks of this process are over.
+    pub(super) fn finished(&mut self, end: ProcessEnd, tasks: &[TaskReport]) {
+        let report = self.report(tasks);
+        match &mut self.role {
+            Role::Leader { members, .. } => {
+                members.set_report(0, end, report);
+                self.say(Message::Finished(end, Vec::new()));
+            }
+            Role::Follower { .. } => self.say(Message::Finished(end, report.encode())),
+        }
+    }
+
+    /// Somebody asks the job to stop.
+    pub(super) fn ask_to_stop(&mut self, way: StopWay) {
+        self.say(Message::Stop(way));
+    }
+
+    /// Somebody cancels the job.
+    pub(super) fn ask_to_cancel(&mut self, cause: CancelCause) {
+        self.say(Message::Cancel(cause));
+    }
+
+    /// Tells process 0 what the tasks report now.
+    pub(super) fn tell_progress(&mut self, tasks: &[TaskReport]) {
+        let report = self.report(tasks).encode();
+        self.say(Message::Report(report));
+    }
+
+    /// Asks the others what their tasks report.
+    pub(super) fn request_progress(&mut self) {
+        let now = self.clock.now().0;
+        if let Role::Leader { members, .. } = &mut self.role {
+            members.tell_all(now, &Message::ReportWanted);
+        }
+    }
+
+    /// What the tasks of other processes last reported, as far as this process is told.
+    pub(super) fn progress(&self) -> impl Iterator<Item = &TaskReport> {
+        let members = match &self.role {
+            Role::Leader { members, .. } => Some(members),
+            Role::Follower { .. } => None,
+        };
+        members.into_iter().flat_map(Members::progress)
+    }
+
+    /// What every process did, as far as this process is told: process 0 is told all.
+    pub(super) fn process_reports(&self) -> Vec<ProcessReport> {
+        match &self.role {
+            Role::Leader { members, .. } => members.process_reports(&self.hosts),
+            Role::Follower { .. } => Vec::new(),
+        }
+    }
+
+    /// Reads and writes what can be.
+    pub(super) fn poll(&mut self) {
+        let now = self.clock.now();
+        match &mut self.role {
+            Role::Leader { leader, members } => {
+                members.poll(now.0, leader, &self.hosts, &self.counters);
+                leader.handle_timeout(now.0);
+            }
+            Role::Follower {
+                follower,
+                connection,
+            } => {
+                connection.poll(now.0);
+                while let Some(message) = connection.poll_message() {
+                    follower.handle_message(message);
+                }
+                if let Some(error) = connection.error() {
+                    follower.handle_lost(format!("{}: {error}", self.hosts.name(0)));
+                }
+            }
+        }
+        self.act(now);
+    }
+
+    /// What this process is to do next.
+    pub(super) fn next_command(&mut self) -> Option<Command> {
+        self.commands.pop_front()
+    }
+
+    /// How the job ended in all processes, once that is known.
+    pub(super) fn end(&self) -> Option<&JobEnd> {
+        match &self.role {
+            Role::Leader { leader, .. } => leader.end(),
+            Role::Follower { follower, .. } => follower.end(),
+        }
+    }
+
+    /// Whether nothing is left to do here: the end is known, and to the others too as far as
+    /// they can be told.
+    pub(super) fn is_over(&mut self) -> bool {
+        let now = self.clock.now();
+        let Some(since) = self.over_since else {
+            return false;
+        };
+        match &mut self.role {
+            Role::Leader { members, .. } => members.have_left() || now.since(since) > LINGER,
+            Role::Follower { .. } => true,
+        }
+    }
+
+    /// Sleeps until something comes, the armed `bell` rings, or `timeout` has passed.
+    pub(super) fn park(&self, bell: &Bell, timeout: Duration) {
+        let now = self.clock.now().0;
+        let mut until = now.saturating_add(timeout);
+        let mut wanted: Vec<PollFd<'_>> = Vec::new();
+        wanted.extend(
+            bell.as_fd()
+                .map(|bell| PollFd::from_borrowed_fd(bell, PollFlags::IN)),
+        );
+        match &self.role {
+            Role::Leader { leader, members } => {
+                members.wait_for(&mut wanted, &mut until);
+                until = until.min(leader.poll_timeout().unwrap_or(until));
+            }
+            Role::Follower { connection, .. } => wait_for(connection, &mut wanted, &mut until),
+        }
+        sleep(&mut wanted, until.saturating_sub(now));
+        bell.clear();
+    }
+
+    fn report(&self, tasks: &[TaskReport]) -> Report {
+        Report {
+            tasks: tasks.to_vec(),
+            counters: self.counters.iter().map(ConnectorStats::read).collect(),
+            cpu: process_cpu_time(),
+        }
+    }
+
+    /// Tells process 0 something, also where it is this one.
+    fn say(&mut self, message: Message) {
+        let now = self.clock.now();
+        match &mut self.role {
+            Role::Leader { leader, .. } => leader.handle_message(now.0, 0, message),
+            Role::Follower { connection, .. } => {
+                connection.push(now.0, &message);
+                connection.poll(now.0);
+            }
+        }
+        self.act(now);
+    }
+
+    /// Does what was decided.
+    fn act(&mut self, now: Monotonic) {
+        match &mut self.role {
+            Role::Leader { leader, members } => {
+                while let Some(action) = leader.poll_action() {
+                    let (message, command) = match action {
+                        LeaderAction::Start => (Message::Start, Some(Command::Start)),
+                        LeaderAction::Stop(way) => (Message::Stop(way), Some(Command::Stop(way))),
+                        LeaderAction::Cancel(cause) => {
+                            (Message::Cancel(cause), Some(Command::Cancel))
+                        }
+                        LeaderAction::Open => (Message::Open(self.run.addresses.clone()), None),
+                        LeaderAction::Over(end) => (Message::Over(end), Some(Command::Cancel)),
+                    };
+                    members.tell_all(now.0, &message);
+                    self.commands.extend(command);
+                }
+            }
+            Role::Follower { follower, .. } => {
+                while let Some(action) = follower.poll_action() {
+                    self.commands.push_back(match action {
+                        FollowerAction::Start => Command::Start,
+                        FollowerAction::Stop(way) => Command::Stop(way),
+                        FollowerAction::Cancel(_) => Command::Cancel,
+                        FollowerAction::Report => Command::Report,
+                        // It was opened when the processes gathered.
+                        FollowerAction::Open(_) => continue,
+                    });
+                }
+            }
+        }
+        if self.end().is_some() && self.over_since.is_none() {
+            self.over_since = Some(now);
+            if let Role::Leader { members, .. } = &mut self.role {
+                members.say_goodbye(now.0);
+            }
+        }
+    }
+}
+
+/// Adds what a connection waits for.
+fn wait_for<'a>(connection: &'a Connection, wanted: &mut Vec<PollFd<'a>>, until: &mut Duration) {
+    if !connection.is_over() {
+        wanted.push(PollFd::new(connection.stream(), connection.wanted()));
+        *until = connection.poll_timeout().unwrap_or(*until).min(*until);
+    }
+}
+
+/// Sleeps until a descriptor is ready. What is ready is found by looking.
+fn sleep(wanted: &mut [PollFd<'_>], timeout: Duration) {
+    let timeout = Timespec::try_from(timeout).ok();
+    // An interrupted wait is a wake for no reason, which is allowed here.
+    let _ = poll(wanted, timeout.as_ref());
+}

@@ -1,0 +1,75 @@
+//! What a job asks of whoever opens edges between its processes.
+
+use ringway_shm::Bell;
+
+use crate::edge::EdgeOptions;
+
+use super::payload::{Codec, Erased, PayloadType};
+
+/// A half of an edge whose other half is in another process.
+pub struct WantedHalf {
+    /// The number of the edge in the job, the same in both processes.
+    pub edge: u64,
+    /// Which half.
+    pub side: RemoteSide,
+    /// The process that has the other half.
+    pub peer: usize,
+    /// Name and bounds.
+    pub options: EdgeOptions,
+    /// What it carries.
+    pub payload: PayloadType,
+    /// How that goes over a wire.
+    pub codec: Codec,
+    /// The worker of this process that it belongs to.
+    pub worker: usize,
+    /// What wakes that.
+    pub bell: Bell,
+}
+
+/// A half of an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RemoteSide {
+    /// A `Sender<B>`.
+    Sender,
+    /// A `Receiver<B>`.
+    Receiver,
+}
+
+/// What all edges between the processes of one run have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunIdentity {
+    /// Random, the same in all processes of the run.
+    pub job: u128,
+    /// The attempt of the job.
+    pub attempt: u32,
+    /// The number of this process.
+    pub process: usize,
+    /// Where each process listens for data edges.
+    pub addresses: Vec<String>,
+}
+
+/// Opens edges between the processes of a job.
+pub trait RemoteEdges: Send {
+    /// The port at which this process listens for data edges; 0 where it needs none.
+    fn port(&self) -> u16;
+
+    /// Opens halves of edges, and gives them in the same order, each as the `Sender<B>` or
+    /// `Receiver<B>` of its payload.
+    ///
+    /// Both processes of an edge open it, in any order; this may block until the other half is
+    /// there too, for so long as `is_given_up` does not say that the job is over.
+    ///
+    /// # Errors
+    /// When an edge cannot be opened.
+    fn open(
+        &mut self,
+        run: &RunIdentity,
+        wanted: Vec<WantedHalf>,
+        is_given_up: &mut dyn FnMut() -> bool,
+    ) -> Result<Vec<Erased>, RemoteError>;
+}
+
+/// Why edges to other processes cannot be opened.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("edges to other processes cannot be opened: {0}")]
+pub struct RemoteError(pub String);

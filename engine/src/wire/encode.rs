@@ -1,0 +1,315 @@
+//! Record batches as the bodies of frames, without copying their values.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::buffer::Buffer;
+use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow::error::ArrowError;
+use arrow::ipc::writer::{IpcWriteOptions, StreamEncoder};
+use arrow::ipc::{CompressionType, MetadataVersion};
+use bytes::Bytes;
+
+use super::ipc::{PREFIX_BYTES, Prefix};
+
+/// Buffers shorter than this are copied beside the header of their frame: a segment of a send
+/// of its own costs as much as copying so many bytes.
+const SHARED_BYTES_MIN: usize = 1024;
+
+/// Ends an Arrow IPC stream.
+const END_OF_STREAM: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
+
+/// How a batch is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Each batch is a whole Arrow IPC stream (version 1 of the wire).
+    Stream,
+    /// The schema goes ahead, once; a batch is its messages. Everything is padded to 64 bytes
+    /// if `aligned`, else to 8.
+    Messages {
+        /// Whether the receiver asked for it.
+        aligned: bool,
+    },
+}
+
+/// How the buffers of batches are compressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Compression {
+    /// Not at all. The default: it pays only where the network is slower than compressing.
+    #[default]
+    None,
+    /// LZ4 frames.
+    Lz4,
+    /// ZSTD.
+    Zstd,
+}
+
+/// Why a batch has no form on the wire. It can't be sent; nothing else is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the batch cannot be encoded as Arrow IPC: {0}")]
+pub struct EncodeError(String);
+
+/// The body of a frame, as the buffers to be gathered in this order.
+#[derive(Clone, Debug, Default)]
+pub struct Encoded {
+    buffers: Vec<Buffer>,
+    bytes: usize,
+}
+
+/// A batch, and its schema where that has to go ahead.
+#[derive(Clone, Debug)]
+pub struct EncodedBatch {
+    /// The body of a schema frame that goes before.
+    pub schema: Option<Encoded>,
+    /// The body of the batch.
+    pub body: Encoded,
+}
+
+/// Encodes the batches of one connection, in their order.
+pub struct BatchEncoder {
+    form: Form,
+    options: IpcWriteOptions,
+    stream: Option<Stream>,
+}
+
+/// What goes on from one batch to the next of the same schema.
+struct Stream {
+    schema: SchemaRef,
+    encoder: StreamEncoder,
+    /// The message with the schema, once it was encoded.
+    schema_message: Option<Encoded>,
+    has_dictionaries: bool,
+}
+
+impl Encoded {
+    /// Its length.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Puts it behind what is in `out`, or behind `segments`, and returns how many bytes were
+    /// copied. Short buffers are copied to `out`; what stands there is moved to `segments`
+    /// before a long one, which is shared.
+    pub fn gather(self, out: &mut Vec<u8>, segments: &mut VecDeque<Bytes>) -> usize {
+        let mut copied = 0;
+        for buffer in self.buffers {
+            if buffer.len() < SHARED_BYTES_MIN {
+                copied += buffer.len();
+                out.extend_from_slice(&buffer);
+                continue;
+            }
+            if !out.is_empty() {
+                segments.push_back(Bytes::from(std::mem::take(out)));
+            }
+            segments.push_back(Bytes::from_owner(Owned(buffer)));
+        }
+        copied
+    }
+
+    /// All of it in one piece.
+    pub fn to_vec(&self) -> Vec<u8> {
+        self.buffers
+            .iter()
+            .flat_map(|buffer| buffer.iter().copied())
+            .collect()
+    }
+
+    fn of(buffers: Vec<Buffer>) -> Self {
+        let bytes = buffers.iter().map(Buffer::len).sum();
+        Self { buffers, bytes }
+    }
+
+    /// Takes the first `bytes` off, which end where a buffer does.
+    fn split_off_front(&mut self, bytes: usize) -> Self {
+        let mut front = 0;
+        let mut count = 0;
+        while front < bytes && count < self.buffers.len() {
+            front += self.buffers[count].len();
+            count += 1;
+        }
+        debug_assert_eq!(front, bytes, "a message ends where a buffer does");
+        let rest = self.buffers.split_off(count);
+        let buffers = std::mem::replace(&mut self.buffers, rest);
+        self.bytes -= front;
+        Self {
+            buffers,
+            bytes: front,
+        }
+    }
+
+    /// The length of the message that it begins with.
+    fn first_message_bytes(&self) -> Option<usize> {
+        let prefix = *self.buffers.first()?.first_chunk::<PREFIX_BYTES>()?;
+        match Prefix::read(prefix) {
+            Ok(Prefix::Metadata { bytes }) => Some(PREFIX_BYTES + bytes),
+            _ => None,
+        }
+    }
+}
+
+/// An Arrow buffer as the owner of bytes.
+struct Owned(Buffer);
+
+impl AsRef<[u8]> for Owned {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl BatchEncoder {
+    /// An encoder for a connection of this form.
+    pub fn new(form: Form, compression: Compression) -> Self {
+        let alignment = match form {
+            Form::Messages { aligned: true } => 64,
+            Form::Messages { aligned: false } | Form::Stream => 8,
+        };
+        let compression = match compression {
+            Compression::None => None,
+            Compression::Lz4 => Some(CompressionType::LZ4_FRAME),
+            Compression::Zstd => Some(CompressionType::ZSTD),
+        };
+        let options = IpcWriteOptions::try_new(alignment, false, MetadataVersion::V5)
+            .and_then(|options| options.try_with_compression(compression))
+            // Invariant: these alignments and this version are among those that it takes.
+            .expect("options that the library supports");
+        Self {
+            form,
+            options,
+            stream: None,
+        }
+    }
+
+    /// Encodes a batch. What it gives is to be sent, in order: later batches build on it.
+    ///
+    /// # Errors
+    /// [`EncodeError`]: the batch cannot be sent, the next one may.
+    pub fn encode(&mut self, batch: &RecordBatch) -> Result<EncodedBatch, EncodeError> {
+        let compact = match batch.num_rows() {
+            // What is behind a slice of nothing is not sent; of runs the library would send
+            // one that has no value.
+            0 if batch.num_columns() > 0 => Some(RecordBatch::new_empty(batch.schema())),
+            _ => compacted(batch).map_err(refused)?,
+        };
+        let batch = compact.as_ref().unwrap_or(batch);
+        let is_known = |stream: &Stream| same_schema(&stream.schema, batch.schema_ref());
+        if !self.stream.as_ref().is_some_and(is_known) {
+            self.stream = Some(Stream::new(batch.schema(), &self.options)?);
+        }
+        let encoded = match (&mut self.stream, self.form) {
+            (Some(stream), Form::Stream) => stream.encode_whole(batch, &self.options),
+            (Some(stream), Form::Messages { .. }) => stream.encode(batch),
+            (None, _) => unreachable!("it was made above"),
+        };
+        if encoded.is_err() {
+            // What the library remembers as sent was not.
+            self.forget();
+        }
+        encoded
+    }
+
+    /// What was encoded last is not sent after all: the next batch brings its schema and
+    /// dictionaries again.
+    pub fn forget(&mut self) {
+        self.stream = None;
+    }
+}
+
+impl Stream {
+    fn new(schema: SchemaRef, options: &IpcWriteOptions) -> Result<Self, EncodeError> {
+        let encoder = StreamEncoder::try_new_with_options(&schema, options.clone());
+        Ok(Self {
+            encoder: encoder.map_err(refused)?,
+            has_dictionaries: has_dictionaries(&schema),
+            schema,
+            schema_message: None,
+        })
+    }
+
+    fn encode(&mut self, batch: &RecordBatch) -> Result<EncodedBatch, EncodeError> {
+        let mut body = Encoded::of(self.encoder.encode(batch).map_err(refused)?);
+        if self.schema_message.is_some() {
+            return Ok(EncodedBatch { schema: None, body });
+        }
+        let bytes = body.first_message_bytes();
+        let bytes = bytes.ok_or_else(|| EncodeError("the schema is too large".to_owned()))?;
+        let schema = body.split_off_front(bytes);
+        self.schema_message = Some(schema.clone());
+        Ok(EncodedBatch {
+            schema: Some(schema),
+            body,
+        })
+    }
+
+    /// A stream of one batch. Dictionaries are in it each time, so their encoder can't go on.
+    fn encode_whole(
+        &mut self,
+        batch: &RecordBatch,
+        options: &IpcWriteOptions,
+    ) -> Result<EncodedBatch, EncodeError> {
+        let mut stream = match (self.has_dictionaries, &self.schema_message) {
+            (false, Some(schema)) => schema.clone(),
+            _ => Encoded::default(),
+        };
+        if self.has_dictionaries {
+            *self = Self::new(Arc::clone(&self.schema), options)?;
+        }
+        let encoded = self.encode(batch)?;
+        let end = Encoded::of(vec![Buffer::from(&END_OF_STREAM)]);
+        for part in encoded.schema.into_iter().chain([encoded.body, end]) {
+            stream.bytes += part.bytes;
+            stream.buffers.extend(part.buffers);
+        }
+        Ok(EncodedBatch {
+            schema: None,
+            body: stream,
+        })
+    }
+}
+
+fn refused(error: ArrowError) -> EncodeError {
+    EncodeError(error.to_string())
+}
+
+fn same_schema(a: &SchemaRef, b: &SchemaRef) -> bool {
+    Arc::ptr_eq(a, b) || a == b
+}
+
+fn has_dictionaries(schema: &Schema) -> bool {
+    let is_dictionary = |data_type: &DataType| matches!(data_type, DataType::Dictionary(_, _));
+    let mut fields = schema.flattened_fields().into_iter();
+    fields.any(|field| is_dictionary(field.data_type()))
+}
+
+/// The batch with its views over no more text than they use, where they use less than half:
+/// the library would send all that is behind them.
+fn compacted(batch: &RecordBatch) -> Result<Option<RecordBatch>, ArrowError> {
+    let columns: Vec<Option<ArrayRef>> = batch.columns().iter().map(compacted_view).collect();
+    if columns.iter().all(Option::is_none) {
+        return Ok(None);
+    }
+    let columns = columns
+        .into_iter()
+        .zip(batch.columns())
+        .map(|(compact, column)| compact.unwrap_or_else(|| Arc::clone(column)));
+    RecordBatch::try_new(batch.schema(), columns.collect()).map(Some)
+}
+
+fn compacted_view(column: &ArrayRef) -> Option<ArrayRef> {
+    fn wastes(buffers: &[Buffer], used: usize) -> bool {
+        buffers.iter().map(Buffer::len).sum::<usize>() > used.saturating_mul(2)
+    }
+    match column.data_type() {
+        DataType::Utf8View => {
+            let views = column.as_string_view();
+            wastes(views.data_buffers(), views.total_buffer_bytes_used())
+                .then(|| Arc::new(views.gc()) as ArrayRef)
+        }
+        DataType::BinaryView => {
+            let views = column.as_binary_view();
+            wastes(views.data_buffers(), views.total_buffer_bytes_used())
+                .then(|| Arc::new(views.gc()) as ArrayRef)
+        }
+        _ => None,
+    }
+}

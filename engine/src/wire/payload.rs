@@ -1,0 +1,120 @@
+//! Between what an edge carries and the record batches that the wire carries.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+
+use crate::batch::{Payload, Rows};
+use crate::batcher::{BatchError, Batchable, Batcher, check_schema};
+
+/// Turns payloads into record batches and back. Given to an edge when it is opened, so that a
+/// payload which never leaves its process needs none.
+pub trait PayloadCodec<B>: Send + Sync {
+    /// The schema of every batch, if it is fixed. A peer that sends another is refused.
+    fn schema(&self) -> Option<SchemaRef>;
+
+    /// The payload as a record batch.
+    ///
+    /// # Errors
+    /// [`BatchError`], where the payload has no such form: it can't be sent.
+    fn encode(&self, payload: B) -> Result<RecordBatch, BatchError>;
+
+    /// The payload in a record batch, whose schema was compared with
+    /// [`schema`](Self::schema) before.
+    ///
+    /// # Errors
+    /// [`BatchError`], where the batch holds no such payload: its sender is at fault.
+    fn decode(&self, batch: RecordBatch) -> Result<B, BatchError>;
+}
+
+/// A payload that knows how it goes over a wire.
+pub trait Wired: Payload {
+    /// The codec of this payload.
+    fn codec() -> Arc<dyn PayloadCodec<Self>>;
+}
+
+/// Record batches, as they are.
+#[derive(Clone, Debug, Default)]
+pub struct Columns {
+    schema: Option<SchemaRef>,
+}
+
+/// Typed rows, through their batcher.
+#[derive(Clone)]
+pub struct Typed<T> {
+    batcher: Arc<dyn Batcher<T>>,
+}
+
+impl Columns {
+    /// Batches of any schema, which may change from one to the next.
+    pub fn any() -> Self {
+        Self { schema: None }
+    }
+
+    /// Batches of this schema only, metadata aside.
+    pub fn of(schema: SchemaRef) -> Self {
+        Self {
+            schema: Some(schema),
+        }
+    }
+}
+
+impl<T> Typed<T> {
+    /// Rows that this batcher turns into columns.
+    pub fn new(batcher: Arc<dyn Batcher<T>>) -> Self {
+        Self { batcher }
+    }
+}
+
+impl PayloadCodec<RecordBatch> for Columns {
+    fn schema(&self) -> Option<SchemaRef> {
+        self.schema.clone()
+    }
+
+    fn encode(&self, batch: RecordBatch) -> Result<RecordBatch, BatchError> {
+        if let Some(expected) = &self.schema
+            && !Arc::ptr_eq(expected, batch.schema_ref())
+        {
+            check_schema(batch.schema_ref(), expected)?;
+        }
+        Ok(batch)
+    }
+
+    fn decode(&self, batch: RecordBatch) -> Result<RecordBatch, BatchError> {
+        Ok(batch)
+    }
+}
+
+impl<T> PayloadCodec<Rows<T>> for Typed<T> {
+    fn schema(&self) -> Option<SchemaRef> {
+        Some(self.batcher.schema())
+    }
+
+    fn encode(&self, rows: Rows<T>) -> Result<RecordBatch, BatchError> {
+        self.batcher.build(&rows)
+    }
+
+    fn decode(&self, batch: RecordBatch) -> Result<Rows<T>, BatchError> {
+        self.batcher.parse(&batch)
+    }
+}
+
+impl Wired for RecordBatch {
+    fn codec() -> Arc<dyn PayloadCodec<Self>> {
+        Arc::new(Columns::any())
+    }
+}
+
+impl<T: Batchable + Clone + Send> Wired for Rows<T> {
+    fn codec() -> Arc<dyn PayloadCodec<Self>> {
+        Arc::new(Typed::new(T::batcher()))
+    }
+}
+
+impl<T> fmt::Debug for Typed<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Typed").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,392 @@
+//! Jobs over several processes, as their users run them.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::command::{ENDLESS, ended, errors, job_file, json, ringway, run, signal, started};
+use crate::example::Example;
+
+/// `count` places on this host at which nobody listens. Each has the port behind it free too.
+fn free_hosts(count: usize) -> String {
+    let mut hosts = Vec::new();
+    let mut held = Vec::new();
+    while hosts.len() < count {
+        let first = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let port = first.local_addr().expect("it is bound").port();
+        let Some(next) = port.checked_add(1) else {
+            continue;
+        };
+        if let Ok(second) = TcpListener::bind(("127.0.0.1", next)) {
+            hosts.push(format!("127.0.0.1:{port}"));
+            held.extend([first, second]);
+        }
+    }
+    hosts.join(",")
+}
+
+/// Starts process `process` of a job.
+fn process(job: &str, hosts: &str, process: usize, args: &[&str]) -> Child {
+    let number = process.to_string();
+    let mut command = ringway(&["run", job, "--hosts", hosts, "--process", &number, "--json"]);
+    started(command.args(args))
+}
+
+/// Starts all processes of a job.
+fn all(job: &str, hosts: &str, args: &[&str]) -> Vec<Child> {
+    let count = hosts.split(',').count();
+    (0..count)
+        .map(|number| process(job, hosts, number, args))
+        .collect()
+}
+
+fn endless(folder: &Path) -> String {
+    let text = ENDLESS.replace("[sources", "[job]\nparallelism = 2\n\n[sources");
+    let text = text.replace(
+        "where = \"id % 2 = 0\"",
+        "where = \"id % 2 = 0\"\nexchange = \"rebalance\"",
+    );
+    job_file(folder, &text).display().to_string()
+}
+
+/// Waits until process 0 has shown that rows flow, which a moment must do.
+fn let_run() {
+    std::thread::sleep(Duration::from_millis(1500));
+}
+
+fn code_and_summary(child: Child) -> (Option<i32>, Value, String) {
+    let (output, _) = ended(child);
+    (output.status.code(), json(&output), errors(&output))
+}
+
+#[test]
+fn the_flights_job_gives_the_same_rows_in_several_processes_as_in_one() {
+    for (processes, parallelism) in [("2", "1"), ("2", "4"), ("4", "4")] {
+        let flights = Example::in_folder_of_its_own();
+        let job = flights.job();
+        let options = ["--processes", processes, "--parallelism", parallelism];
+        let output = run(&[&["run", job, "--json"], &options[..]].concat());
+        assert!(output.status.success(), "{}", errors(&output));
+        flights.assert_outputs();
+        let summary = json(&output);
+        assert_eq!(summary["outcome"], "ended");
+        assert_eq!(summary["rows_in"], 336_776 + 26_115);
+        assert_eq!(summary["rows_out"], 115_205 + 47_488 + 45_545);
+        assert_eq!(summary["discarded_rows"], 0);
+        let members = summary["processes"].as_array().expect("a list");
+        assert_eq!(members.len().to_string(), processes);
+        assert!(members.iter().all(|member| member["outcome"] == "ended"));
+        let edges = summary["edges"].as_array().expect("a list");
+        let by = |transport: &str| edges.iter().filter(|e| e["transport"] == transport).count();
+        assert!(by("socket") > 0, "{summary}");
+        let read: u64 = summary["sources"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|source| source["rows"].as_u64().expect("a number"))
+            .sum();
+        assert_eq!(read, 336_776 + 26_115);
+    }
+}
+
+#[test]
+fn processes_that_are_started_by_hand_find_each_other_in_any_order() {
+    let flights = Example::in_folder_of_its_own();
+    let hosts = free_hosts(2);
+    let args = ["--parallelism", "2"];
+    let second = process(flights.job(), &hosts, 1, &args);
+    std::thread::sleep(Duration::from_millis(400));
+    let first = process(flights.job(), &hosts, 0, &args);
+    for (number, child) in [first, second].into_iter().enumerate() {
+        let (code, summary, errors) = code_and_summary(child);
+        assert_eq!(code, Some(0), "{errors}");
+        assert_eq!(summary["process"], number);
+    }
+    flights.assert_outputs();
+}
+
+#[test]
+fn a_process_that_is_killed_fails_the_job_and_is_named() {
+    for killed in 0..2 {
+        let folder = tempfile::tempdir().unwrap();
+        let job = endless(folder.path());
+        let mut children = all(&job, &free_hosts(2), &[]);
+        let_run();
+        let mut victim = children.remove(killed);
+        victim.kill().unwrap();
+        victim.wait().unwrap();
+        let since = Instant::now();
+        let (code, summary, errors) = code_and_summary(children.remove(0));
+        assert!(
+            since.elapsed() < Duration::from_secs(4),
+            "it is noticed at once"
+        );
+        assert_eq!(code, Some(1), "{errors}");
+        assert_eq!(summary["outcome"], "failed");
+        let error = summary["error"].as_str().unwrap();
+        assert!(
+            error.starts_with(&format!("process {killed} (127.0.0.1:")),
+            "{error}"
+        );
+        assert!(error.contains("died or was killed"), "{error}");
+    }
+}
+
+#[test]
+fn a_process_that_hangs_fails_the_job_within_its_time_and_is_named() {
+    for stopped in 0..2 {
+        let folder = tempfile::tempdir().unwrap();
+        let job = endless(folder.path());
+        let mut children = all(&job, &free_hosts(2), &["--lost-after", "2s"]);
+        let_run();
+        let victim = children.remove(stopped);
+        signal(&victim, Signal::STOP);
+        let since = Instant::now();
+        let (code, summary, errors) = code_and_summary(children.remove(0));
+        let took = since.elapsed();
+        assert!(took < Duration::from_secs(12), "{took:?}");
+        assert_eq!(code, Some(1), "{errors}");
+        let error = summary["error"].as_str().unwrap();
+        assert!(error.starts_with(&format!("process {stopped} ")), "{error}");
+        assert!(error.contains("has said nothing for 2 s"), "{error}");
+        signal(&victim, Signal::CONT);
+        let (code, summary, _) = code_and_summary(victim);
+        assert_eq!(
+            (code, &summary["outcome"]),
+            (Some(1), &Value::from("failed"))
+        );
+    }
+}
+
+#[test]
+fn a_signal_to_any_process_cancels_all_with_the_code_of_the_signal() {
+    for (signalled, sent, code) in [(0, Signal::INT, 130), (1, Signal::TERM, 143)] {
+        let folder = tempfile::tempdir().unwrap();
+        let job = endless(folder.path());
+        let children = all(&job, &free_hosts(2), &[]);
+        let_run();
+        signal(&children[signalled], sent);
+        for child in children {
+            let (exit, summary, errors) = code_and_summary(child);
+            assert_eq!(exit, Some(code), "{errors}");
+            assert_eq!(summary["outcome"], "cancelled");
+        }
+    }
+}
+
+#[test]
+fn a_drain_reaches_the_sources_of_all_processes_and_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = endless(folder.path());
+    let children = all(&job, &free_hosts(2), &["--drain"]);
+    let_run();
+    signal(&children[1], Signal::INT);
+    let mut summaries = Vec::new();
+    for child in children {
+        let (code, summary, errors) = code_and_summary(child);
+        assert_eq!(code, Some(0), "{errors}");
+        summaries.push(summary);
+    }
+    let rows = |name: &str| summaries[0][name].as_u64().unwrap();
+    assert!(rows("rows_in") > 0);
+    // Half of the numbers are even, of however many there were in each subtask.
+    assert!(
+        rows("rows_in").abs_diff(2 * rows("rows_out")) <= 2,
+        "{}",
+        summaries[0]
+    );
+}
+
+#[test]
+fn processes_that_this_one_started_end_with_it_and_say_who_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = endless(folder.path());
+    let mut command = ringway(&["run", &job, "--processes", "3", "--json"]);
+    let child = started(&mut command);
+    let_run();
+    signal(&child, Signal::INT);
+    let (code, summary, said) = code_and_summary(child);
+    assert_eq!(code, Some(130), "{said}");
+    assert_eq!(summary["processes"].as_array().unwrap().len(), 3);
+
+    let failing = ENDLESS.replace("id % 2 = 0", "1 / (id - 50000) > 0");
+    let failing = failing.replace("[sources", "[job]\nparallelism = 2\n\n[sources");
+    let job = job_file(folder.path(), &failing).display().to_string();
+    let output = run(&["run", &job, "--processes", "2", "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", errors(&output));
+    assert!(json(&output)["error"].as_str().unwrap().contains("even["));
+    assert!(
+        errors(&output).contains("[1] error: "),
+        "{}",
+        errors(&output)
+    );
+}
+
+#[test]
+fn a_process_that_never_comes_is_named_and_nothing_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = endless(folder.path());
+    let hosts = free_hosts(3);
+    let args = ["--connect-timeout", "1s"];
+    let first = process(&job, &hosts, 0, &args);
+    let third = process(&job, &hosts, 2, &args);
+    for child in [first, third] {
+        let (code, summary, errors) = code_and_summary(child);
+        assert_eq!(code, Some(2), "{errors}");
+        assert_eq!(summary["outcome"], "invalid");
+        let missing = hosts.split(',').nth(1).unwrap();
+        let named = format!("process 1 ({missing}) did not come");
+        assert!(errors.contains(&named), "{errors}");
+    }
+    let (code, summary, errors) = code_and_summary(process(&job, &hosts, 1, &args));
+    assert_eq!(
+        (code, &summary["outcome"]),
+        (Some(2), &Value::from("invalid"))
+    );
+    assert!(errors.contains("process 0 does not answer"), "{errors}");
+}
+
+#[test]
+fn a_process_with_another_plan_is_refused_with_both_plans() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = endless(folder.path());
+    let hosts = free_hosts(2);
+    let first = process(&job, &hosts, 0, &["--connect-timeout", "3s"]);
+    let second = process(&job, &hosts, 1, &["--parallelism", "3"]);
+    for child in [second, first] {
+        let (code, _, errors) = code_and_summary(child);
+        assert_eq!(code, Some(2), "{errors}");
+        assert!(errors.contains("process 0 has the plan"), "{errors}");
+        assert!(errors.contains("process 1 has"), "{errors}");
+    }
+}
+
+#[test]
+fn a_command_line_that_does_not_say_which_process_it_is_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = endless(folder.path());
+    for (args, words) in [
+        (&["--hosts", "a:1,b:1"][..], "--process"),
+        (
+            &["--hosts", "a:1,b:1", "--process", "2"],
+            "no process 2 among 2",
+        ),
+        (&["--process", "0"], "--hosts"),
+        (&["--processes", "0"], "1 to 1024"),
+        (
+            &["--hosts", "a:1,b:1", "--processes", "2"],
+            "cannot be used with",
+        ),
+        (
+            &["--hosts", "nowhere.txt", "--process", "0"],
+            "cannot be read",
+        ),
+    ] {
+        let output = run(&[&["run", &job], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(
+            errors(&output).contains(words),
+            "{args:?}: {}",
+            errors(&output)
+        );
+    }
+}
+
+#[test]
+fn check_shows_which_process_runs_what_and_what_goes_between_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = endless(folder.path());
+    let output = run(&["check", &job, "--processes", "2", "--json"]);
+    let plan = json(&output);
+    assert_eq!(plan["processes"], 2);
+    assert_eq!(plan["chains"][0]["processes"], serde_json::json!([0, 1]));
+    let link = &plan["links"][0];
+    assert_eq!(
+        (&link["transport"], &link["edges"], &link["edges_between"]),
+        (&Value::from("socket"), &Value::from(4), &Value::from(2))
+    );
+    let hash = plan["plan_hash"].as_str().unwrap().to_owned();
+    let again = run(&[
+        "check", &job, "--hosts", "a:1,b:1", "--cores", "1", "--json",
+    ]);
+    assert_eq!(json(&again)["plan_hash"], Value::from(hash));
+    let text = run(&["check", &job, "--processes", "2"]);
+    let text = String::from_utf8(text.stdout).unwrap();
+    assert!(text.contains("process/worker 0/0, 1/0"), "{text}");
+    assert!(text.contains("rebalance, 2 by socket, 4 of"), "{text}");
+}
+
+/// Kills a process of the job at a random time, `rounds` times. What says that it ended must
+/// have given all rows.
+fn kill_rounds(rounds: u64, mut random: u64) {
+    let mut killed_while_running = 0;
+    let begun = Instant::now();
+    let flights = Example::in_folder_of_its_own();
+    let whole = run(&[
+        "run",
+        flights.job(),
+        "--processes",
+        "2",
+        "--parallelism",
+        "2",
+    ]);
+    assert!(whole.status.success(), "{}", errors(&whole));
+    let usual = begun.elapsed();
+    for round in 0..rounds {
+        let mut next = |below: u64| {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (random >> 33) % below
+        };
+        let flights = Example::in_folder_of_its_own();
+        let processes = 2 + next(3) as usize;
+        let mut children = all(
+            flights.job(),
+            &free_hosts(processes),
+            &["--parallelism", "2"],
+        );
+        let after = Duration::from_micros(next(usual.as_micros() as u64 * 5 / 4));
+        std::thread::sleep(after);
+        let victim = next(processes as u64) as usize;
+        children[victim].kill().unwrap();
+        let codes = children
+            .into_iter()
+            .map(|child| ended(child).0.status.code());
+        let codes: Vec<_> = codes.collect();
+        println!("round {round}: killed {victim} of {processes} after {after:?}: {codes:?}");
+        if codes.contains(&Some(0)) {
+            flights.assert_outputs();
+        } else {
+            killed_while_running += 1;
+        }
+        let survivors = codes
+            .iter()
+            .enumerate()
+            .filter(|(number, _)| *number != victim);
+        for (number, code) in survivors {
+            assert!(
+                code.is_some_and(|code| code <= 2),
+                "process {number}: {code:?}"
+            );
+        }
+    }
+    assert!(killed_while_running > 0, "no kill came in time");
+}
+
+#[test]
+fn a_job_whose_processes_are_killed_never_says_that_it_ended_with_rows_missing() {
+    let number = |name: &str| {
+        std::env::var(name)
+            .ok()
+            .and_then(|value| value.parse().ok())
+    };
+    let seed = number("RINGWAY_SEED").unwrap_or_else(|| std::process::id().into());
+    let rounds = number("RINGWAY_KILL_ROUNDS").unwrap_or(10);
+    println!("RINGWAY_SEED={seed}");
+    kill_rounds(rounds, seed);
+}

@@ -1,0 +1,9 @@
+//! Jobs of several processes. The processes are threads here and the edges between them rings;
+//! all else is as between real ones: each makes its own plan, and they meet over sockets.
+#![allow(clippy::disallowed_methods, reason = "the tests wait for threads")]
+
+mod gathering;
+mod hub;
+mod outcomes;
+mod plans;
+mod rig;
