@@ -22,6 +22,7 @@ pub mod waking;
 use ringway::batch::Payload;
 use ringway::edge::{EdgeOptions, Popped, Receiver, Rejected, Sender};
 use ringway::element::StreamElement;
+use ringway::wire::Wired;
 use ringway_shm::Bell;
 
 /// Something that calls itself an edge.
@@ -29,8 +30,20 @@ pub trait EdgeSubject: Sync {
     /// How failures call it.
     fn name(&self) -> &'static str;
 
+    /// Whether each half sees at once what the other does. If not, it does soon; and what is
+    /// on the way between the two adds to what the edge takes.
+    fn is_instant(&self) -> bool {
+        true
+    }
+
+    /// Whether a half that goes can say how and why. If not, all that the other learns is that
+    /// it went without having ended the stream.
+    fn tells_reasons(&self) -> bool {
+        true
+    }
+
     /// Opens an edge whose halves are woken by these bells.
-    fn open_with<B: Payload>(
+    fn open_with<B: Wired>(
         &self,
         options: EdgeOptions,
         sender_bell: Bell,
@@ -38,7 +51,7 @@ pub trait EdgeSubject: Sync {
     ) -> (Sender<B>, Receiver<B>);
 
     /// Opens an edge for a thread on either side.
-    fn open<B: Payload>(&self, options: EdgeOptions) -> (Sender<B>, Receiver<B>) {
+    fn open<B: Wired>(&self, options: EdgeOptions) -> (Sender<B>, Receiver<B>) {
         self.open_with(options, Bell::thread(), Bell::thread())
     }
 

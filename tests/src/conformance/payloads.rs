@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{Int64Array, RecordBatch, RecordBatchOptions, StringArray};
+use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Schema};
 use ringway::batch::{Payload, Row, Rows};
 use ringway::element::{EVENT_TIME_MAX, EVENT_TIME_MIN, StreamElement};
@@ -14,10 +15,20 @@ use super::elements::{Numbers, next, push, room_for};
 /// What comes out when this is sent.
 fn sent<S: EdgeSubject>(subject: &S, batch: RecordBatch) -> RecordBatch {
     let (mut sender, mut receiver) = subject.open::<RecordBatch>(room_for(1));
+    let (schema, rows) = (batch.schema(), batch.num_rows());
     push(&mut sender, StreamElement::Data(batch));
-    match next(&mut receiver) {
-        StreamElement::Data(batch) => batch,
-        other => panic!("data, not {other:?}"),
+    let mut arrived = Vec::new();
+    // Boundaries of batches carry no meaning: it may come in pieces.
+    while arrived.is_empty() || arrived.iter().map(RecordBatch::num_rows).sum::<usize>() < rows {
+        match next(&mut receiver) {
+            StreamElement::Data(batch) => arrived.push(batch),
+            other => panic!("data, not {other:?}"),
+        }
+    }
+    match (arrived.len(), schema.fields().is_empty()) {
+        (1, _) => arrived.remove(0),
+        (_, true) => without_columns(arrived.iter().map(RecordBatch::num_rows).sum()),
+        (_, false) => concat_batches(&schema, &arrived).unwrap(),
     }
 }
 

@@ -1,9 +1,18 @@
 //! The edges that are held to the promises.
 
+use std::net::{TcpListener, TcpStream};
+
 use ringway::batch::Payload;
 use ringway::data_plane::{DataPlane, ListenOptions};
+use ringway::edge::remote::{
+    LinksHandle, RemoteOptions, RemoteParts, receive_over, send_over, spawn_links,
+};
 use ringway::edge::{EdgeOptions, Receiver, Sender, local};
+use ringway::wire::Wired;
+use ringway_netio::driver::{DriverChoice, open};
+use ringway_netio::session::Negotiation;
 use ringway_shm::Bell;
+use rustix::net::sockopt;
 
 use super::{EdgeSubject, Waiting};
 use crate::block_on::block_on;
@@ -22,7 +31,7 @@ impl EdgeSubject for LocalEdge {
         "local edge"
     }
 
-    fn open_with<B: Payload>(
+    fn open_with<B: Wired>(
         &self,
         options: EdgeOptions,
         sender_bell: Bell,
@@ -37,7 +46,7 @@ impl EdgeSubject for RegisteredEdge {
         "local edge from the registry"
     }
 
-    fn open_with<B: Payload>(
+    fn open_with<B: Wired>(
         &self,
         options: EdgeOptions,
         sender_bell: Bell,
@@ -58,7 +67,7 @@ impl<S: EdgeSubject> EdgeSubject for AwaitedEdge<S> {
         "an edge that is awaited"
     }
 
-    fn open_with<B: Payload>(
+    fn open_with<B: Wired>(
         &self,
         options: EdgeOptions,
         sender_bell: Bell,
@@ -72,5 +81,80 @@ impl<S: EdgeSubject> EdgeSubject for AwaitedEdge<S> {
             push: |sender, element| block_on(sender.push_async(element)),
             pop: |receiver| block_on(receiver.pop_async()),
         }
+    }
+}
+
+/// An edge over a loopback connection, with a side thread for either end.
+pub struct RemoteEdge {
+    /// How failures call it.
+    name: &'static str,
+    sending: LinksHandle,
+    receiving: LinksHandle,
+    remote: RemoteOptions,
+}
+
+/// Bytes that the kernel is asked to hold of a connection, so that an edge is full soon.
+const KERNEL_BYTES: usize = 4096;
+
+impl RemoteEdge {
+    /// Edges over a driver, in a form of the wire.
+    pub fn new(name: &'static str, driver: DriverChoice, remote: RemoteOptions) -> Self {
+        let links = || {
+            let opened = move || Ok(open(driver).map_err(std::io::Error::other)?.driver);
+            spawn_links(opened).expect("a driver")
+        };
+        Self {
+            name,
+            sending: links(),
+            receiving: links(),
+            remote,
+        }
+    }
+
+    fn connection() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        sockopt::set_socket_recv_buffer_size(&listener, KERNEL_BYTES).expect("an option");
+        let address = listener.local_addr().expect("an address");
+        let out = TcpStream::connect(address).expect("it listens");
+        sockopt::set_socket_send_buffer_size(&out, KERNEL_BYTES).expect("an option");
+        (out, listener.accept().expect("a connection").0)
+    }
+
+    fn parts<B: Wired>(&self, edge: &EdgeOptions, bell: Bell) -> RemoteParts<B> {
+        RemoteParts {
+            edge: edge.clone(),
+            remote: self.remote.clone(),
+            codec: B::codec(),
+            peer: "loopback".to_owned(),
+            bell,
+        }
+    }
+}
+
+impl EdgeSubject for RemoteEdge {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn is_instant(&self) -> bool {
+        false
+    }
+
+    fn tells_reasons(&self) -> bool {
+        self.remote.negotiation != Negotiation::Off
+    }
+
+    fn open_with<B: Wired>(
+        &self,
+        options: EdgeOptions,
+        sender_bell: Bell,
+        receiver_bell: Bell,
+    ) -> (Sender<B>, Receiver<B>) {
+        let (out, back) = Self::connection();
+        let parts = self.parts(&options, sender_bell);
+        let sender = send_over(&self.sending, out.into(), parts).expect("links");
+        let parts = self.parts(&options, receiver_bell);
+        let receiver = receive_over(&self.receiving, back.into(), parts).expect("links");
+        (sender, receiver)
     }
 }

@@ -6,7 +6,10 @@ use std::thread;
 use ringway::edge::{EdgeOptions, Ending, Popped, Receiver, RejectReason, Sender};
 use ringway::element::StreamElement;
 
-use super::elements::{Counted, Numbers, counted, number, room_for, value_of, watermark};
+use super::elements::{
+    Counted, Numbers, counted, expected, nobody_else_has, number, room_for, tight, told, value_of,
+    watermark,
+};
 use super::{EdgeSubject, Waiting};
 use crate::seed::Seeded;
 use crate::within::{LONG, join_within};
@@ -66,11 +69,7 @@ pub fn a_hundred_thousand_elements_arrive_once_and_in_order<S: EdgeSubject>(subj
 
 /// One or a few elements, or bytes for one: every push waits.
 pub fn a_narrow_edge_loses_nothing<S: EdgeSubject>(subject: &S) {
-    for options in [
-        room_for(1),
-        room_for(3),
-        EdgeOptions::named("edge").bytes(1),
-    ] {
+    for options in [room_for(1), room_for(3), tight(subject)] {
         passes(subject, options, 3_000);
     }
 }
@@ -104,6 +103,7 @@ pub fn a_close_that_races_with_pushes_accounts_for_every_element<S: EdgeSubject>
         let alive = Arc::new(());
         let (mut sender, mut receiver) = subject.open::<Counted>(room_for(4));
         let wait = subject.waiting();
+        let closed = expected(subject, RejectReason::Closed);
         let batches: Vec<_> = (0..1_000).map(|_| counted(&alive)).collect();
         let pushing = thread::spawn(move || {
             let mut accepted = 0;
@@ -111,7 +111,7 @@ pub fn a_close_that_races_with_pushes_accounts_for_every_element<S: EdgeSubject>
                 match (wait.push)(&mut sender, batch) {
                     Ok(()) => accepted += 1,
                     Err(rejected) => {
-                        assert_eq!(rejected.reason, RejectReason::Closed);
+                        assert_eq!(told(rejected.reason), closed);
                         assert!(rejected.element.is_data());
                     }
                 }
@@ -131,7 +131,7 @@ pub fn a_close_that_races_with_pushes_accounts_for_every_element<S: EdgeSubject>
             wanted <= accepted,
             "{wanted} were popped, {accepted} accepted"
         );
-        assert_eq!(Arc::strong_count(&alive), 1, "an element leaked");
+        nobody_else_has(subject, &alive);
     }
 }
 
@@ -164,7 +164,7 @@ pub fn halves_that_go_at_random_moments_leak_nothing<S: EdgeSubject>(subject: &S
             assert_eq!(taken, accepted, "{first:?} {second:?}");
             assert_eq!(ending == Ending::End, first.way == 0, "{first:?} {ending}");
         }
-        assert_eq!(Arc::strong_count(&alive), 1, "{first:?} {second:?} leaked");
+        nobody_else_has(subject, &alive);
     }
 }
 

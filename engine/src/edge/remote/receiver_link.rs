@@ -283,6 +283,8 @@ impl<B: Payload> ReceiverLink<B> {
         self.pending.clear();
         self.inflow.clear();
         match goodbye {
+            // In version 1 nothing can be said, and the sender notices when it is not read.
+            _ if self.session.mode() == Mode::V1 => self.leaving.finish(io),
             Goodbye::Reason(reason) => self.session.abort(reason),
             Goodbye::Silent => self.leaving.begin(io, self.peer_has_ended),
         }
