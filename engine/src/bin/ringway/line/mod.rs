@@ -56,11 +56,15 @@ pub(crate) fn of_element(
 
 /// The last line of a stream.
 pub(crate) fn of_ending(ending: &Ending, stream: Option<u64>) -> String {
-    let object = match ending {
-        ending if ending.is_orderly() => json!({ "end": "closed" }),
-        ending => json!({ "end": "error", "reason": ending.to_string() }),
-    };
-    numbered(object, stream)
+    match ending.is_orderly() {
+        true => numbered(json!({ "end": "closed" }), stream),
+        false => of_error(&ending.to_string(), stream),
+    }
+}
+
+/// The last line of a stream that failed.
+pub(crate) fn of_error(reason: &str, stream: Option<u64>) -> String {
+    numbered(json!({ "end": "error", "reason": reason }), stream)
 }
 
 /// Reads a line of a stream of this type.

@@ -4,6 +4,7 @@ use clap::ValueEnum;
 
 use arrow::datatypes::SchemaRef;
 use ringway::batcher::{Batchable, Batcher, BinaryBatcher, choose_batcher};
+use ringway::wire::Columns;
 
 /// What the batches of a stream hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -42,6 +43,11 @@ impl WireType {
             Self::Binary => BinaryBatcher::<Vec<u8>>::plain().schema(),
             Self::Arrow => return None,
         })
+    }
+
+    /// Its batches, as an edge carries them.
+    pub(crate) fn columns(self) -> Columns {
+        self.schema().map_or_else(Columns::any, Columns::of)
     }
 }
 
