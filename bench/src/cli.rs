@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use ringway::placement::CpuId;
+
 use crate::case::Report;
 use crate::contest::{Harness, Settings};
 use crate::cpus::CpuPair;
 use crate::error::BenchError;
 use crate::host::Host;
 use crate::idle::Program;
-use crate::{columnar, edge, idle, job, ring, table};
+use crate::{columnar, edge, idle, job, latency, ring, table};
 
 /// Runs of each contender where the user does not say, and in a smoke run.
 const RUNS: usize = 9;
@@ -35,6 +37,8 @@ pub enum Command {
     Ring,
     /// Edges: the whole edge beside the bare ring.
     Edge(EdgeArgs),
+    /// Latency: a one-row batch to another process and back at a fixed rate.
+    Latency(LatencyArgs),
     /// Structs as columns: the derive beside the same by hand.
     Columnar,
     /// Jobs: Nexmark q0, q1, q2 and the flights, beside hand-written loops.
@@ -45,6 +49,12 @@ pub enum Command {
     Host,
     /// Results of earlier runs as a Markdown table.
     Table(TableArgs),
+    /// The other process of a case that needs one; it is started by the harness.
+    #[command(hide = true)]
+    Receive(ReceiveArgs),
+    /// The other process of a case of `latency`; it is started by the harness.
+    #[command(hide = true)]
+    Echo(EchoArgs),
 }
 
 /// How to measure.
@@ -86,6 +96,43 @@ pub struct EdgeArgs {
 pub enum EdgeTransport {
     /// A ring in this process.
     Local,
+    /// TCP to another process.
+    Socket,
+}
+
+/// Which latency to measure.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct LatencyArgs {
+    /// What carries the batches.
+    #[arg(long, value_enum, default_value_t = LatencyTransport::Socket)]
+    pub transport: LatencyTransport,
+}
+
+/// What carries the batches of a latency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LatencyTransport {
+    /// TCP to another process.
+    Socket,
+}
+
+/// What the other process of a latency does.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct EchoArgs {
+    /// How it waits, and what it sends back.
+    pub(crate) echo: latency::Echo,
+    /// The CPU to run on.
+    #[arg(value_parser = cpu)]
+    pub(crate) cpu: CpuId,
+}
+
+/// What the other process does.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct ReceiveArgs {
+    /// What carries the batches.
+    pub(crate) carrier: edge::socket::Carrier,
+    /// The CPU to run on.
+    #[arg(value_parser = cpu)]
+    pub(crate) cpu: CpuId,
 }
 
 /// What to start for the time to a first row.
@@ -114,6 +161,8 @@ pub fn run(cli: &Cli) -> Result<String, BenchError> {
     let report = match &cli.command {
         Command::Host => return host(common),
         Command::Table(args) => read(&args.files)?,
+        Command::Echo(args) => return latency::echo(args.echo, args.cpu),
+        Command::Receive(args) => return edge::socket::receive(args.carrier, args.cpu),
         command => measure(command, common)?,
     };
     if common.json {
@@ -137,6 +186,12 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         Command::Edge(EdgeArgs {
             transport: EdgeTransport::Local,
         }) => edge::measure_local(&mut harness)?,
+        Command::Edge(EdgeArgs {
+            transport: EdgeTransport::Socket,
+        }) => edge::socket::measure(&mut harness)?,
+        Command::Latency(LatencyArgs {
+            transport: LatencyTransport::Socket,
+        }) => latency::measure(&mut harness)?,
         Command::Columnar => columnar::measure(&mut harness)?,
         Command::Job => job::measure(&mut harness, &data)?,
         Command::Idle(args) => {
@@ -144,7 +199,9 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
             let program = path.as_deref().map(|path| Program { path, data: &data });
             idle::measure(&mut harness, program)?;
         }
-        Command::Host | Command::Table(_) => unreachable!("they measure no case"),
+        Command::Host | Command::Table(_) | Command::Receive(_) | Command::Echo(_) => {
+            unreachable!("they measure no case")
+        }
     }
     Ok(harness.finish())
 }
@@ -183,6 +240,11 @@ fn seconds(text: &str) -> Result<f64, String> {
     seconds
         .filter(|seconds| (0.001..=3_600.0).contains(seconds))
         .ok_or_else(|| "must be from 0.001 to 3600".to_owned())
+}
+
+fn cpu(text: &str) -> Result<CpuId, String> {
+    let number = text.parse().map(CpuId);
+    number.map_err(|_| format!("{text:?} is no CPU"))
 }
 
 #[cfg(test)]

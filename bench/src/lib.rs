@@ -17,6 +17,7 @@ mod error;
 mod host;
 mod idle;
 mod job;
+mod latency;
 mod line_probe;
 mod noise;
 mod pinned;
@@ -25,7 +26,10 @@ mod ring;
 mod table;
 
 pub use case::{Case, Line, Placement, Report};
-pub use cli::{Cli, Command, CommonArgs, EdgeArgs, EdgeTransport, IdleArgs, TableArgs, run};
+pub use cli::{
+    Cli, Command, CommonArgs, EchoArgs, EdgeArgs, EdgeTransport, IdleArgs, LatencyArgs,
+    LatencyTransport, ReceiveArgs, TableArgs, run,
+};
 pub use cpus::CpuPair;
 pub use error::BenchError;
 pub use host::Host;

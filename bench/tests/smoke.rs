@@ -2,6 +2,8 @@
 //! the results hold, and what they print is what `docs/PERFORMANCE.md` describes. Method: the
 //! subcommands are run in this process, and their JSON is read back.
 
+use std::process::Command;
+
 use clap::Parser;
 use ringway_bench::{Case, Cli, Host, Report, run};
 use serde_json::Value;
@@ -17,6 +19,20 @@ fn smoke(subcommand: &str) -> Vec<Case> {
     ));
     assert_eq!(text.lines().count(), 1, "one object on one line");
     let report: Report = serde_json::from_str(&text).unwrap();
+    report.cases.iter().for_each(check);
+    report.cases
+}
+
+/// As [`smoke`], in a process of its own: it starts further ones of its kind.
+fn smoke_in_a_process(subcommand: &str) -> Vec<Case> {
+    let words = format!("{subcommand} --smoke --json --runs 1");
+    let output = Command::new(env!("CARGO_BIN_EXE_ringway-bench"))
+        .args(words.split_whitespace())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let report: Report = serde_json::from_slice(&output.stdout).unwrap();
     report.cases.iter().for_each(check);
     report.cases
 }
@@ -76,6 +92,44 @@ fn edges_are_measured_beside_the_bare_ring() {
 }
 
 #[test]
+fn edges_over_sockets_are_measured_beside_tcp_tokio_and_flight() {
+    let cases = smoke_in_a_process("edge --transport socket");
+    let mut expected = Vec::new();
+    for kind in ["int64", "string100"] {
+        for rows in [1, 256, 1024, 8192, 65536] {
+            expected.push(format!("edge/socket/{kind}/{rows}"));
+        }
+    }
+    expected.push("edge/socket-v1/int64/1024".to_owned());
+    let expected: Vec<(&str, &str)> = expected
+        .iter()
+        .flat_map(|name| {
+            ["raw tcp", "tokio coalesced", "arrow-flight"].map(|baseline| (name.as_str(), baseline))
+        })
+        .collect();
+    assert_eq!(keys(&cases), expected);
+    assert!(cases.iter().all(|case| case.cpu_s_per_gb.is_some()));
+}
+
+#[test]
+fn latencies_over_sockets_are_measured_beside_tcp() {
+    let cases = smoke_in_a_process("latency --transport socket");
+    let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+    let mut expected = Vec::new();
+    for mode in ["spin", "adaptive", "adaptive-quiet", "park"] {
+        for percentile in ["p50", "p99", "p999"] {
+            expected.push(format!("latency/socket/row/{mode}/{percentile}"));
+        }
+    }
+    assert_eq!(names, expected);
+    assert!(
+        cases
+            .iter()
+            .all(|case| case.baseline_name == "raw tcp" && case.unit == "us")
+    );
+}
+
+#[test]
 fn the_derive_is_measured_beside_the_same_by_hand() {
     let cases = smoke("columnar");
     let expected = [
@@ -91,19 +145,36 @@ fn the_derive_is_measured_beside_the_same_by_hand() {
 fn jobs_give_the_result_of_the_hand_written_loop_with_one_worker_and_with_two() {
     let cases = smoke("job");
     let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
-    let expected = [
-        "job/q0",
-        "job/q0/2workers",
-        "job/q1",
-        "job/q1/2workers",
-        "job/q2",
-        "job/q2/2workers",
-        "job/flights",
-        "job/flights/2workers",
-    ];
+    let mut expected = Vec::new();
+    for query in [
+        "q0",
+        "q1",
+        "q2",
+        "q3",
+        "q5",
+        "q7",
+        "q8",
+        "q11",
+        "q12",
+        "interval_join",
+        "flights",
+    ] {
+        if query == "flights" {
+            expected.extend(["job/exchange/batch", "job/exchange/rows"].map(String::from));
+        }
+        expected.extend([format!("job/{query}"), format!("job/{query}/2workers")]);
+    }
     assert_eq!(names, expected);
-    let baseline = "single-threaded loop";
-    assert!(cases.iter().all(|case| case.baseline_name == baseline));
+    let loops = "single-threaded loop";
+    let exchanges = "two threads by hand";
+    assert!(cases.iter().all(|case| {
+        case.baseline_name
+            == if case.name.contains("exchange") {
+                exchanges
+            } else {
+                loops
+            }
+    }));
 }
 
 #[test]

@@ -131,6 +131,12 @@ pub trait Driver {
     /// that can be known.
     fn unacknowledged_bytes(&self, connection: ConnectionId) -> Option<usize>;
 
+    /// Looks after the connections: a peer's host that is silent is given up in time, one whose
+    /// peer does not read is waited for. Call it about every
+    /// [`TEND_EVERY`](crate::net::TEND_EVERY); without it, a host that dies while bytes are on
+    /// the way is noticed only after many minutes.
+    fn tend(&mut self);
+
     /// Wakes [`Driver::wait`] when this descriptor is readable, such as that of a bell. Its
     /// count is left to its owner. At most one.
     ///

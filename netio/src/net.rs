@@ -17,7 +17,7 @@ pub use connect::{ConnectOptions, Connecting, connect};
 pub use connect_error::{Attempt, ConnectError};
 pub use host_port::{HostPort, InvalidHostPort};
 pub use options::{
-    KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_PROBES, USER_TIMEOUT, set_stream_options,
-    unacknowledged_bytes,
+    KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_PROBES, TEND_EVERY, USER_TIMEOUT,
+    set_stream_options, tend_stream, unacknowledged_bytes,
 };
 pub use resolve::Resolving;

@@ -12,21 +12,21 @@ edge_conformance!(registered = RegisteredEdge);
 edge_conformance!(awaited = AwaitedEdge(LocalEdge));
 
 static EPOLL: LazyLock<RemoteEdge> = LazyLock::new(|| {
-    let remote = RemoteOptions::default();
+    let remote = RemoteOptions::default().overtaking();
     RemoteEdge::new("socket over epoll", DriverChoice::Epoll, remote)
 });
 static EPOLL_V1: LazyLock<RemoteEdge> = LazyLock::new(|| {
-    let remote = RemoteOptions::version_1();
+    let remote = RemoteOptions::version_1().overtaking();
     RemoteEdge::new("socket over epoll, version 1", DriverChoice::Epoll, remote)
 });
 
 // The best driver that this host allows: io_uring, unless it is denied.
 static BEST: LazyLock<RemoteEdge> = LazyLock::new(|| {
-    let remote = RemoteOptions::default();
+    let remote = RemoteOptions::default().overtaking();
     RemoteEdge::new("socket over the best driver", DriverChoice::Auto, remote)
 });
 static BEST_V1: LazyLock<RemoteEdge> = LazyLock::new(|| {
-    let remote = RemoteOptions::version_1();
+    let remote = RemoteOptions::version_1().overtaking();
     RemoteEdge::new(
         "socket over the best driver, version 1",
         DriverChoice::Auto,

@@ -6,6 +6,7 @@
 
 mod elements;
 mod local;
+pub(crate) mod socket;
 
 use crate::contest::{Contest, Harness, Measure};
 use crate::error::BenchError;

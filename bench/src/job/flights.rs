@@ -4,8 +4,6 @@
 //! delay. The job keeps a window until the watermark, 24 hours behind, is past it; the loop
 //! keeps all to the end, which is simpler.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,8 +18,9 @@ use ringway::watermark::WatermarkStrategy;
 
 use crate::error::BenchError;
 
+use super::by_key::ByKey;
 use super::data::{Input, read_parquet};
-use super::runner::Outcome;
+use super::runner::{Outcome, Streams};
 
 const COLUMNS: [&str; 4] = ["event_time", "carrier", "origin", "dep_delay"];
 
@@ -48,16 +47,13 @@ pub(crate) fn input(folder: &Path, smoke: bool) -> Result<Input, BenchError> {
     if smoke {
         batches.truncate(SMOKE_BATCHES);
     }
-    Ok(Input {
-        batches: batches.into(),
-        result_rows: (!smoke).then_some(RESULT_ROWS),
-        repeatable: false,
-    })
+    Ok(Input::of_file(batches, (!smoke).then_some(RESULT_ROWS)))
 }
 
 /// Count, sum, mean and maximum of the delays by airline, airport and hour.
-pub(crate) fn hourly(flights: BatchStream) -> BatchStream {
-    flights
+pub(crate) fn hourly(streams: Streams) -> Result<BatchStream, BenchError> {
+    let departures = streams
+        .only()
         .process("watermarks", |_| {
             let strategy = WatermarkStrategy::bounded_out_of_orderness(OUT_OF_ORDERNESS_MS);
             Ok(AssignWatermarks::new(strategy))
@@ -67,24 +63,24 @@ pub(crate) fn hourly(flights: BatchStream) -> BatchStream {
             Ok(Filter::new(Box::new(move |batch| {
                 Ok(keep.evaluate_predicate(batch)?)
             })))
-        })
-        .process("hourly", |_| {
-            let of_delay = |kind, name| AggregateSpec::of(kind, 3, name);
-            let spec = WindowSpec {
-                assigner: WindowAssigner::tumbling(HOUR_MS, 0)?,
-                key_columns: vec![1, 2],
-                aggregates: vec![
-                    AggregateSpec::count("n"),
-                    of_delay(AggregateKind::Sum, "total_delay"),
-                    of_delay(AggregateKind::Mean, "mean_delay"),
-                    of_delay(AggregateKind::Max, "max_delay"),
-                ],
-                allowed_lateness_ms: 0,
-                early: EarlyResults::default(),
-                late: None,
-            };
-            Ok(WindowAggregate::new(schema(), spec)?)
-        })
+        });
+    Ok(departures.process("hourly", |_| {
+        let of_delay = |kind, name| AggregateSpec::of(kind, 3, name);
+        let spec = WindowSpec {
+            assigner: WindowAssigner::tumbling(HOUR_MS, 0)?,
+            key_columns: vec![1, 2],
+            aggregates: vec![
+                AggregateSpec::count("n"),
+                of_delay(AggregateKind::Sum, "total_delay"),
+                of_delay(AggregateKind::Mean, "mean_delay"),
+                of_delay(AggregateKind::Max, "max_delay"),
+            ],
+            allowed_lateness_ms: 0,
+            early: EarlyResults::default(),
+            late: None,
+        };
+        Ok(WindowAggregate::new(schema(), spec)?)
+    }))
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -97,9 +93,9 @@ struct Delays {
 /// The start of the window, the airline and the airport.
 type Key<'a> = (i64, &'a str, &'a str);
 
-pub(crate) fn hourly_by_hand(flights: &[RecordBatch]) -> Outcome {
-    let mut windows: HashMap<Key<'_>, Delays, BuildHasherDefault<KeyHasher>> = HashMap::default();
-    for batch in flights {
+pub(crate) fn hourly_by_hand(input: &Input) -> Outcome {
+    let mut windows: ByKey<Key<'_>, Delays> = ByKey::default();
+    for batch in input.batches() {
         let times = batch.column(0).as_primitive::<Int64Type>();
         let (carriers, origins) = (
             batch.column(1).as_string::<i32>(),
@@ -180,36 +176,4 @@ fn result_schema() -> SchemaRef {
         Field::new("mean_delay", DataType::Float64, true),
         int64("max_delay"),
     ]))
-}
-
-/// The hash that someone who knows the keys would take: short texts and a time that are
-/// multiplied together, where the standard one guards against keys that are chosen to collide.
-#[derive(Default)]
-struct KeyHasher(u64);
-
-impl KeyHasher {
-    fn fold(&mut self, value: u64) {
-        let mixed = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = mixed ^ (mixed >> 32);
-    }
-}
-
-impl Hasher for KeyHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for part in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..part.len()].copy_from_slice(part);
-            self.fold(u64::from_le_bytes(word));
-        }
-    }
-
-    fn write_i64(&mut self, value: i64) {
-        self.fold(value.cast_unsigned());
-    }
-
-    fn write_u8(&mut self, _end_of_text: u8) {}
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
 }

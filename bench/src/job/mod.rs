@@ -2,16 +2,19 @@
 //!
 //! Both take the same batches, prebuilt in memory, and end in the checksum over all rows and
 //! columns of the result. With one worker a job is one chain on one core, as the loop is; with
-//! two the source has a worker of its own, and every batch crosses an edge.
+//! two a source has a worker of its own, and every batch of it crosses an edge.
 
+mod by_key;
 mod data;
+mod exchange;
 mod flights;
 mod nexmark;
+mod nexmark_joins;
+mod nexmark_windows;
 mod runner;
 
 use std::path::Path;
 
-use arrow::array::RecordBatch;
 use ringway::job::BatchStream;
 
 use crate::contest::{Contest, Harness, Measure};
@@ -19,18 +22,18 @@ use crate::error::BenchError;
 
 pub(crate) use data::data_folder;
 
-use data::{Input, bids};
-use runner::{Outcome, Workers, run_job, run_loop};
+use data::Input;
+use runner::{Outcome, Streams, Workers, run_job, run_loop};
 
 /// Builds the operators of a job between its source and its sink.
-pub(crate) type Operators = fn(BatchStream) -> BatchStream;
+pub(crate) type Operators = fn(Streams) -> Result<BatchStream, BenchError>;
 
 /// A computation, said twice.
 struct Query {
     name: &'static str,
     operators: Operators,
     /// The same by hand, over all batches; gives what the sink of the job counts.
-    by_hand: fn(&[RecordBatch]) -> Outcome,
+    by_hand: fn(&Input) -> Outcome,
 }
 
 impl Query {
@@ -39,22 +42,90 @@ impl Query {
     }
 }
 
-const NEXMARK: [Query; 3] = [
-    Query {
-        name: "job/q0",
-        operators: nexmark::q0,
-        by_hand: nexmark::q0_by_hand,
-    },
-    Query {
-        name: "job/q1",
-        operators: nexmark::q1,
-        by_hand: nexmark::q1_by_hand,
-    },
-    Query {
-        name: "job/q2",
-        operators: nexmark::q2,
-        by_hand: nexmark::q2_by_hand,
-    },
+/// Makes the events that a query takes, few of them where only the results are checked.
+type Events = fn(bool) -> Input;
+
+const NEXMARK: [(Events, Query); 10] = [
+    (
+        data::bids,
+        Query {
+            name: "job/q0",
+            operators: nexmark::q0,
+            by_hand: nexmark::q0_by_hand,
+        },
+    ),
+    (
+        data::bids,
+        Query {
+            name: "job/q1",
+            operators: nexmark::q1,
+            by_hand: nexmark::q1_by_hand,
+        },
+    ),
+    (
+        data::bids,
+        Query {
+            name: "job/q2",
+            operators: nexmark::q2,
+            by_hand: nexmark::q2_by_hand,
+        },
+    ),
+    (
+        nexmark_joins::q3_events,
+        Query {
+            name: "job/q3",
+            operators: nexmark_joins::q3,
+            by_hand: nexmark_joins::q3_by_hand,
+        },
+    ),
+    (
+        nexmark_windows::q5_events,
+        Query {
+            name: "job/q5",
+            operators: nexmark_windows::q5,
+            by_hand: nexmark_windows::q5_by_hand,
+        },
+    ),
+    (
+        nexmark_windows::q7_events,
+        Query {
+            name: "job/q7",
+            operators: nexmark_windows::q7,
+            by_hand: nexmark_windows::q7_by_hand,
+        },
+    ),
+    (
+        nexmark_joins::q8_events,
+        Query {
+            name: "job/q8",
+            operators: nexmark_joins::q8,
+            by_hand: nexmark_joins::q8_by_hand,
+        },
+    ),
+    (
+        nexmark_windows::q11_events,
+        Query {
+            name: "job/q11",
+            operators: nexmark_windows::q11,
+            by_hand: nexmark_windows::q11_by_hand,
+        },
+    ),
+    (
+        nexmark_windows::q12_events,
+        Query {
+            name: "job/q12",
+            operators: nexmark_windows::q12,
+            by_hand: nexmark_windows::q12_by_hand,
+        },
+    ),
+    (
+        nexmark_joins::interval_join_events,
+        Query {
+            name: "job/interval_join",
+            operators: nexmark_joins::interval_join,
+            by_hand: nexmark_joins::interval_join_by_hand,
+        },
+    ),
 ];
 
 const FLIGHTS: Query = Query {
@@ -69,13 +140,14 @@ const FLIGHTS: Query = Query {
 /// When a job fails or its result differs from that of the loop, or the data can't be read.
 pub(crate) fn measure(harness: &mut Harness, data: &Path) -> Result<(), BenchError> {
     let smoke = harness.settings.smoke;
-    if NEXMARK.iter().any(|query| is_wanted(harness, query)) {
-        harness.progress.say("making bids".to_owned());
-        let input = bids(smoke);
-        for query in &NEXMARK {
-            compare(harness, query, &input)?;
+    for (events, query) in &NEXMARK {
+        if is_wanted(harness, query) {
+            let name = query.name;
+            harness.progress.say(format!("making the events of {name}"));
+            compare(harness, query, &events(smoke))?;
         }
     }
+    exchange::measure(harness)?;
     if is_wanted(harness, &FLIGHTS) {
         harness.progress.say("reading flights".to_owned());
         compare(harness, &FLIGHTS, &flights::input(data, smoke)?)?;
@@ -89,11 +161,8 @@ fn is_wanted(harness: &Harness, query: &Query) -> bool {
 }
 
 fn compare(harness: &mut Harness, query: &Query, input: &Input) -> Result<(), BenchError> {
-    if !is_wanted(harness, query) {
-        return Ok(());
-    }
     let cpus = harness.settings.cpus;
-    let expected = (query.by_hand)(&input.batches);
+    let expected = (query.by_hand)(input);
     if let Some(rows) = input.result_rows {
         expected.require_rows(rows)?;
     }

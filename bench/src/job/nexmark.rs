@@ -13,46 +13,46 @@ use ringway::expr::{Expr, Projection};
 use ringway::job::BatchStream;
 use ringway::operators::columnar::{Filter, Project};
 
-use super::runner::Outcome;
+use crate::error::BenchError;
+
+use super::data::Input;
+use super::runner::{Outcome, Streams};
 
 /// q2 keeps the auctions whose number is a multiple of this.
 const EVERY: i64 = 123;
 
 /// q0: every bid as it is.
-pub(crate) fn q0(bids: BatchStream) -> BatchStream {
-    bids
+pub(crate) fn q0(streams: Streams) -> Result<BatchStream, BenchError> {
+    Ok(streams.only())
 }
 
 /// q1: the price in another currency.
-pub(crate) fn q1(bids: BatchStream) -> BatchStream {
+pub(crate) fn q1(streams: Streams) -> Result<BatchStream, BenchError> {
     let schema = nexmark_schema(NexmarkKind::Bid);
     let columns = "event_time, auction, bidder, price * 908 / 1000 AS price, extra";
-    project(bids, columns, schema)
+    Ok(project(streams.only(), columns, schema))
 }
 
 /// q2: the prices of some auctions.
-pub(crate) fn q2(bids: BatchStream) -> BatchStream {
+pub(crate) fn q2(streams: Streams) -> Result<BatchStream, BenchError> {
     let schema = nexmark_schema(NexmarkKind::Bid);
-    project(bids, "event_time, auction, price", schema).process("filter", |_| {
-        let keep = Expr::parse("auction % 123 = 0")?.bind(&auction_and_price())?;
-        Ok(Filter::new(Box::new(move |batch| {
-            Ok(keep.evaluate_predicate(batch)?)
-        })))
-    })
+    let prices = project(streams.only(), "event_time, auction, price", schema);
+    Ok(filter(prices, "auction % 123 = 0", auction_and_price()))
 }
 
-pub(crate) fn q0_by_hand(bids: &[RecordBatch]) -> Outcome {
+pub(crate) fn q0_by_hand(input: &Input) -> Outcome {
     let mut outcome = Outcome::default();
-    bids.iter().for_each(|batch| outcome.add(batch));
+    let bids = input.batches().iter();
+    bids.for_each(|batch| outcome.add(batch));
     outcome
 }
 
-pub(crate) fn q1_by_hand(bids: &[RecordBatch]) -> Outcome {
+pub(crate) fn q1_by_hand(input: &Input) -> Outcome {
     let bid = nexmark_schema(NexmarkKind::Bid);
     let fields = [0, 1, 2, 3, 6].map(|column| bid.field(column).clone());
     let schema = Arc::new(Schema::new(fields.to_vec()));
     let mut outcome = Outcome::default();
-    for batch in bids {
+    for batch in input.batches() {
         let price = batch.column(3).as_primitive::<Int64Type>();
         let price: Int64Array = price.unary(|price| price * 908 / 1000);
         let columns: Vec<ArrayRef> = vec![
@@ -67,10 +67,10 @@ pub(crate) fn q1_by_hand(bids: &[RecordBatch]) -> Outcome {
     outcome
 }
 
-pub(crate) fn q2_by_hand(bids: &[RecordBatch]) -> Outcome {
+pub(crate) fn q2_by_hand(input: &Input) -> Outcome {
     let schema = auction_and_price();
     let mut outcome = Outcome::default();
-    for batch in bids {
+    for batch in input.batches() {
         let [times, auctions, prices] =
             [0, 1, 3].map(|column| batch.column(column).as_primitive::<Int64Type>().values());
         let mut kept: [Vec<i64>; 3] = Default::default();
@@ -87,11 +87,30 @@ pub(crate) fn q2_by_hand(bids: &[RecordBatch]) -> Outcome {
     outcome
 }
 
-fn project(stream: BatchStream, columns: &'static str, schema: SchemaRef) -> BatchStream {
+/// These columns of batches of `schema`.
+pub(super) fn project(
+    stream: BatchStream,
+    columns: &'static str,
+    schema: SchemaRef,
+) -> BatchStream {
     stream.process("project", move |_| {
         let projection = Projection::parse(columns)?.bind(&schema)?;
         Ok(Project::new(Box::new(move |batch| {
             Ok(projection.evaluate(batch)?)
+        })))
+    })
+}
+
+/// The rows of batches of `schema` for which this is true.
+pub(super) fn filter(
+    stream: BatchStream,
+    condition: &'static str,
+    schema: SchemaRef,
+) -> BatchStream {
+    stream.process("filter", move |_| {
+        let keep = Expr::parse(condition)?.bind(&schema)?;
+        Ok(Filter::new(Box::new(move |batch| {
+            Ok(keep.evaluate_predicate(batch)?)
         })))
     })
 }
@@ -105,7 +124,8 @@ fn auction_and_price() -> SchemaRef {
     ]))
 }
 
-fn batch_of(schema: &SchemaRef, columns: Vec<ArrayRef>) -> RecordBatch {
+/// Columns of the types of `schema` as a batch of it.
+pub(super) fn batch_of(schema: &SchemaRef, columns: Vec<ArrayRef>) -> RecordBatch {
     RecordBatch::try_new(schema.clone(), columns).expect("the columns are those of the schema")
 }
 
@@ -117,7 +137,7 @@ mod tests {
     #[test]
     fn the_filter_of_q2_keeps_some_bids_and_not_all() {
         let input = bids(true);
-        let kept = q2_by_hand(&input.batches).rows;
+        let kept = q2_by_hand(&input).rows;
         assert!(0 < kept && kept < input.rows() / 10, "{kept}");
     }
 }

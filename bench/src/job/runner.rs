@@ -1,11 +1,10 @@
 //! Runs a job and its loop, and compares what came out.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use ringway::connect::{Blackhole, BlackholeOptions, MemorySource, SinkConnector, checksum};
-use ringway::job::{Job, JobOutcome, Plan, PlanOptions, RunOptions, start};
+use ringway::job::{BatchStream, Job, JobOutcome, Plan, PlanOptions, RunOptions, start};
 
 use crate::contest::Sample;
 use crate::cpus::CpuPair;
@@ -21,6 +20,9 @@ pub(crate) struct Outcome {
     pub(crate) rows: u64,
     pub(crate) checksum: u64,
 }
+
+/// The streams that a query takes, one a source.
+pub(crate) struct Streams(Vec<BatchStream>);
 
 /// How many workers a job has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +66,24 @@ impl Outcome {
         Err(BenchError::new(format!(
             "the result is {self:?}, and should be {expected:?}"
         )))
+    }
+}
+
+impl Streams {
+    /// The stream of the only source.
+    pub(crate) fn only(self) -> BatchStream {
+        let [stream]: [BatchStream; 1] = self.all();
+        stream
+    }
+
+    /// The streams of both sources.
+    pub(crate) fn both(self) -> [BatchStream; 2] {
+        self.all()
+    }
+
+    fn all<const N: usize>(self) -> [BatchStream; N] {
+        let streams = self.0.try_into();
+        streams.unwrap_or_else(|_| panic!("an input has a side for each stream of its query"))
     }
 }
 
@@ -116,14 +136,14 @@ pub(crate) fn run_job(
 pub(crate) fn run_loop(
     cpus: CpuPair,
     input: &Input,
-    by_hand: fn(&[RecordBatch]) -> Outcome,
+    by_hand: fn(&Input) -> Outcome,
     count: u64,
     expected: Outcome,
 ) -> Result<Sample, BenchError> {
     let (wall, cpu_s) = run_on(cpus.first, || {
         let (began, cpu_s) = (Instant::now(), process_cpu_s());
         for _ in 0..count {
-            by_hand(&input.batches).require(expected)?;
+            by_hand(input).require(expected)?;
         }
         Ok::<_, BenchError>((began.elapsed(), process_cpu_s() - cpu_s))
     })??;
@@ -140,17 +160,20 @@ fn one_job(
 ) -> Result<(Duration, f64, Outcome), BenchError> {
     let job = Job::new("bench");
     let blackhole = Blackhole::new(BlackholeOptions::default());
-    let batches = Arc::clone(&input.batches);
     let repeats = usize::try_from(repeats)?;
-    let mut stream = job.source("memory", move |_| {
-        let all = std::iter::repeat_n(&batches, repeats).flat_map(|batches| batches.iter());
-        Ok(MemorySource::of_batches(all.cloned()))
+    let streams = input.sides.iter().map(|side| {
+        let side = side.clone();
+        let stream = job.source("memory", move |_| {
+            Ok(MemorySource::new(side.elements(repeats)))
+        });
+        match workers {
+            Workers::One => stream,
+            Workers::Two => stream.rebalance(),
+        }
     });
-    if workers == Workers::Two {
-        stream = stream.rebalance();
-    }
+    let streams = Streams(streams.collect());
     let sink = blackhole.clone();
-    operators(stream).sink_with("blackhole", move |_| Ok(sink.sink()));
+    operators(streams)?.sink_with("blackhole", move |_| Ok(sink.sink()));
     let first = Some(cpus.first.0);
     let options = PlanOptions {
         workers: match workers {

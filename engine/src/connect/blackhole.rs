@@ -9,7 +9,7 @@ use crate::clock::ProcessingTime;
 use crate::error::OperatorError;
 use crate::operator::{Progress, Sink, Subtask};
 
-use super::{ConnectorStats, Counters, SinkConnector, checksum};
+use crate::connect::{ConnectorStats, Counters, SinkConnector, checksum};
 
 /// Options of the connector `blackhole`, a sink.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

@@ -1,15 +1,14 @@
 //! What a plan knows of a source or a sink before it runs.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use serde::Deserialize;
 
 use crate::operator::{Sink, Source, Subtask};
 use crate::partition::Parallelism;
 
-use super::{ConnectError, ConnectorStats, ListedFile};
+use super::{ConnectError, ConnectorStats};
 
 /// A source of a plan. Making one reads what is needed to know its schema and its splits;
 /// nothing is run.
@@ -54,8 +53,66 @@ pub trait SourceConnector: Send + Sync {
     /// What its subtasks have read so far, together.
     fn stats(&self) -> ConnectorStats;
 
+    /// Whether a job that was stopped can go on with it where a checkpoint was made. Where not,
+    /// [`Source::restore`] fails and says why.
+    fn can_resume(&self) -> bool {
+        true
+    }
+
     /// The source that subtask `subtask` runs. All subtasks together read every row once.
     fn build(&self, subtask: &Subtask) -> Box<dyn Source<RecordBatch>>;
+}
+
+/// A source connector that is another one, under a name and with a constructor of its own.
+pub(crate) trait SourceForm: Send + Sync {
+    /// What it is.
+    fn form(&self) -> &dyn SourceConnector;
+}
+
+impl<C: SourceForm> SourceConnector for C {
+    fn schema(&self) -> SchemaRef {
+        self.form().schema()
+    }
+
+    fn has_event_time(&self) -> bool {
+        self.form().has_event_time()
+    }
+
+    fn parallelism_max(&self) -> Option<usize> {
+        self.form().parallelism_max()
+    }
+
+    fn paths_read(&self) -> Vec<PathBuf> {
+        self.form().paths_read()
+    }
+
+    fn patterns_watched(&self) -> Vec<String> {
+        self.form().patterns_watched()
+    }
+
+    fn bad_rows_path(&self) -> Option<PathBuf> {
+        self.form().bad_rows_path()
+    }
+
+    fn describe(&self) -> String {
+        self.form().describe()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.form().memory_bytes()
+    }
+
+    fn stats(&self) -> ConnectorStats {
+        self.form().stats()
+    }
+
+    fn can_resume(&self) -> bool {
+        self.form().can_resume()
+    }
+
+    fn build(&self, subtask: &Subtask) -> Box<dyn Source<RecordBatch>> {
+        self.form().build(subtask)
+    }
 }
 
 /// A sink of a plan. Making one checks what can be checked before anything runs.
@@ -88,65 +145,34 @@ pub trait SinkConnector: Send + Sync {
     fn build(&self, subtask: &Subtask, schema: &SchemaRef) -> Box<dyn Sink<RecordBatch>>;
 }
 
-/// The paths of a file source: one, or a list.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(untagged, expecting = "expected a path, or a list of paths")]
-pub enum Paths {
-    /// One path or pattern.
-    One(String),
-    /// Several.
-    Several(Vec<String>),
+/// A sink connector that is another one, under a name and with a constructor of its own.
+pub(crate) trait SinkForm: Send + Sync {
+    /// What it is.
+    fn form(&self) -> &dyn SinkConnector;
 }
 
-impl Paths {
-    /// The paths, in their order.
-    pub fn as_slice(&self) -> &[String] {
-        match self {
-            Self::One(path) => std::slice::from_ref(path),
-            Self::Several(paths) => paths,
-        }
+impl<C: SinkForm> SinkConnector for C {
+    fn validate(&self, schema: &SchemaRef, parallelism: u32) -> Result<(), ConnectError> {
+        self.form().validate(schema, parallelism)
     }
-}
 
-impl From<&str> for Paths {
-    fn from(path: &str) -> Self {
-        Self::One(path.to_owned())
+    fn paths_written(&self, parallelism: Parallelism) -> Vec<PathBuf> {
+        self.form().paths_written(parallelism)
     }
-}
 
-/// Files for people: one by its name, several by the first and their number.
-pub(super) fn describe_files(connector: &str, files: &[ListedFile]) -> String {
-    match files {
-        [] => format!("{connector}: no file"),
-        [only] => format!("{connector}: {}", only.path.display()),
-        [first, rest @ ..] => {
-            let (first, more) = (first.path.display(), rest.len());
-            format!("{connector}: {first} and {more} more files")
-        }
+    fn describe(&self) -> String {
+        self.form().describe()
     }
-}
 
-/// The path that subtask `subtask` of a file sink writes: the path itself where there is one
-/// subtask, and `name-<index>.ext` where there are several.
-pub fn path_of_subtask(path: &Path, subtask: &Subtask) -> PathBuf {
-    numbered(path, subtask.index, subtask.parallelism)
-}
-
-/// The paths that all of `parallelism` subtasks of a file sink write.
-pub(super) fn paths_of_subtasks(path: &Path, parallelism: Parallelism) -> Vec<PathBuf> {
-    let paths = (0..parallelism.subtasks()).map(|index| numbered(path, index, parallelism));
-    paths.collect()
-}
-
-fn numbered(path: &Path, index: u32, parallelism: Parallelism) -> PathBuf {
-    if parallelism == Parallelism::ONE {
-        return path.to_owned();
+    fn memory_bytes(&self) -> usize {
+        self.form().memory_bytes()
     }
-    let mut name = path.file_stem().unwrap_or_default().to_owned();
-    name.push(format!("-{index}"));
-    if let Some(extension) = path.extension() {
-        name.push(".");
-        name.push(extension);
+
+    fn stats(&self) -> ConnectorStats {
+        self.form().stats()
     }
-    path.with_file_name(name)
+
+    fn build(&self, subtask: &Subtask, schema: &SchemaRef) -> Box<dyn Sink<RecordBatch>> {
+        self.form().build(subtask, schema)
+    }
 }

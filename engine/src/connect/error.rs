@@ -44,6 +44,26 @@ pub enum ConnectError {
         reason: String,
     },
 
+    /// What a checkpoint says is not what this source saved. Restore it with the job, and the
+    /// version of Ringway, that saved it.
+    #[error(
+        "the state is not that of this source ({reason}): restore it with the job that saved it"
+    )]
+    State {
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// The source cannot go on where it stopped: what it read cannot be had again. Start the job
+    /// anew.
+    #[error("{what} cannot go on where it stopped: {reason}; start the job anew")]
+    NoResume {
+        /// What was read.
+        what: String,
+        /// Why it cannot be read again.
+        reason: &'static str,
+    },
+
     /// The system refuses another thread. Raise the limit of processes.
     #[error("thread {name} cannot be started: {reason}; raise the limit of processes (ulimit -u)")]
     Thread {

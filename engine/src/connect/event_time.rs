@@ -14,7 +14,7 @@ use arrow::datatypes::{
 use crate::batch::EVENT_TIME_COLUMN;
 use crate::element::EventTime;
 
-use super::ConnectError;
+use crate::connect::ConnectError;
 
 /// How the columns of a file become the columns of the stream: the column that holds the
 /// event time moves to the front, is named `event_time` and becomes int64 milliseconds; the
@@ -105,7 +105,7 @@ impl EventTimeLayout {
 }
 
 /// The latest event time in a batch of a stream, if any row has one.
-pub(super) fn latest_event_time(batch: &RecordBatch) -> Option<EventTime> {
+pub(crate) fn latest_event_time(batch: &RecordBatch) -> Option<EventTime> {
     max(batch.column(0).as_primitive_opt::<Int64Type>()?)
 }
 
@@ -113,7 +113,7 @@ pub(super) fn latest_event_time(batch: &RecordBatch) -> Option<EventTime> {
 ///
 /// # Errors
 /// A sentence, when a time in seconds does not fit.
-pub(super) fn to_milliseconds(column: &ArrayRef) -> Result<ArrayRef, String> {
+pub(crate) fn to_milliseconds(column: &ArrayRef) -> Result<ArrayRef, String> {
     let times: Int64Array = match column.data_type() {
         DataType::Int64 => return Ok(column.clone()),
         DataType::Timestamp(TimeUnit::Millisecond, _) => column
@@ -138,7 +138,7 @@ pub(super) fn to_milliseconds(column: &ArrayRef) -> Result<ArrayRef, String> {
 }
 
 /// The names of the columns, for a message.
-pub(super) fn column_names(schema: &Schema) -> String {
+pub(crate) fn column_names(schema: &Schema) -> String {
     let names: Vec<_> = schema
         .fields()
         .iter()

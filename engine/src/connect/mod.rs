@@ -9,84 +9,69 @@
 //! rings that are bounded in batches and in bytes. Dropping a source stops its thread, which
 //! ends soon after; dropping a sink also waits for it, so that no file is left half written.
 //!
+//! A connector has a folder of its own, with what only it knows. What it shares with others is
+//! in `files` (splits, positions, how files appear), `text` (lines, columns, times, rows that
+//! cannot be understood), `made` (rows by their number), `live` (lines that come) and `side`
+//! (threads and queues). So another format of text is a `LineForm`, of files a `FileFormat` and an
+//! `OutputFormat`, of rows a `RowMaker`; its options go into [`SourceOptions`] or
+//! [`SinkOptions`], its page into `docs/connectors`.
+//!
 //! Every batch has the event time in column 0 ([`EventTimeLayout`]).
 
-mod arrow_sink;
-mod arrow_source;
-mod bad_rows;
+mod arrow;
 mod blackhole;
-mod channel;
 mod checksum;
 mod connector;
-mod csv_dialect;
-mod csv_rows;
-mod csv_schema;
-mod csv_sink;
-mod csv_source;
+mod csv;
+mod defaults;
 mod error;
 mod event_time;
-mod file_input;
-mod generator;
-mod json_numbers;
-mod json_rows;
-mod json_schema;
-mod json_times;
-mod lines;
+mod files;
 mod live;
-mod live_input;
+mod made;
 mod memory;
-mod ndjson_sink;
-mod ndjson_source;
-mod nexmark;
-mod nexmark_columns;
+mod ndjson;
 mod options;
-mod parquet_footer;
-mod parquet_sink;
-mod parquet_source;
-mod pending_file;
-mod progress;
-mod rate;
-mod reader;
-mod side_thread;
-mod split;
+mod parquet;
+mod saved;
+mod side;
 mod stats;
 mod stdout;
-mod text_input;
-mod text_output;
-mod text_reader;
-mod text_rows;
-mod times;
-mod watch;
-mod writer;
+mod text;
 
-pub use arrow_sink::{ArrowCompression, ArrowForm, ArrowSink, ArrowSinkOptions};
-pub use arrow_source::{ArrowSource, ArrowSourceOptions};
+pub use arrow::sink::{ArrowCompression, ArrowForm, ArrowSink, ArrowSinkOptions};
+pub use arrow::source::{ArrowSource, ArrowSourceOptions};
 pub use blackhole::{Blackhole, BlackholeOptions, BlackholeSink};
 pub use checksum::checksum;
-pub use connector::{Paths, SinkConnector, SourceConnector, path_of_subtask};
-pub use csv_sink::{CsvSink, CsvSinkOptions};
-pub use csv_source::{CsvSource, CsvSourceOptions};
+pub use connector::{SinkConnector, SourceConnector};
+pub use csv::sink::{CsvSink, CsvSinkOptions};
+pub use csv::source::{CsvSource, CsvSourceOptions};
 pub use error::ConnectError;
 pub use event_time::EventTimeLayout;
-pub use generator::{Generator, GeneratorOptions};
-pub use json_schema::ColumnOption;
-pub use live::{LineForm, LiveSource, SocketOptions, StdinOptions};
+pub use files::list::{Paths, list_files};
+pub use files::listed::ListedFile;
+pub use files::output::path_of_subtask;
+pub use files::planned::SplitInput;
+pub use files::progress::{SplitOrder, WatermarkOptions};
+pub use files::split::{Part, Position, Split};
+pub use live::source::{LineForm, LiveSource, SocketOptions, StdinOptions};
+pub use made::generator::{Generator, GeneratorOptions};
+pub use made::nexmark::columns::{NexmarkKind, nexmark_schema};
+pub use made::nexmark::source::{NexmarkOptions, NexmarkSource, nexmark_batches};
 pub use memory::{CollectSink, Collected, MemorySource};
-pub use ndjson_sink::{NdjsonSink, NdjsonSinkOptions};
-pub use ndjson_source::{NdjsonSource, NdjsonSourceOptions};
-pub use nexmark::{NexmarkOptions, NexmarkSource, nexmark_batches};
-pub use nexmark_columns::{NexmarkKind, nexmark_schema};
+pub use ndjson::sink::{NdjsonSink, NdjsonSinkOptions};
+pub use ndjson::source::{NdjsonSource, NdjsonSourceOptions};
 pub use options::{SINK_CONNECTORS, SOURCE_CONNECTORS, SinkOptions, SourceOptions};
-pub use parquet_sink::{ParquetCompression, ParquetSink, ParquetSinkOptions};
-pub use parquet_source::{ParquetSource, ParquetSourceOptions};
-pub use progress::{SplitOrder, WatermarkOptions};
-pub use reader::{SplitFormat, SplitInput, SplitReader, SplitSource};
-pub use split::{ListedFile, Part, Split, assigned, list_files};
+pub use parquet::sink::{ParquetCompression, ParquetSink, ParquetSinkOptions};
+pub use parquet::source::{ParquetSource, ParquetSourceOptions};
+pub use side::reader::{SplitFormat, SplitReader};
+pub use side::source::SplitSource;
+pub use side::writer::{BatchWriter, StartWriter, WriterSink};
 pub use stats::{ConnectorStats, Counters};
 pub use stdout::{Stdout, StdoutOptions};
-pub use text_input::TextCompression;
-pub use text_reader::OnError;
-pub use writer::{BatchWriter, StartWriter, WriterSink};
+pub use text::columns::ColumnOption;
+pub use text::input::TextCompression;
+pub use text::reader::OnError;
 
 #[cfg(test)]
 mod tests;

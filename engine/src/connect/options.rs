@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::de::{Deserialize, Deserializer, Error};
 
-use super::{
+use crate::connect::{
     ArrowSink, ArrowSinkOptions, ArrowSource, ArrowSourceOptions, Blackhole, BlackholeOptions,
     ConnectError, CsvSink, CsvSinkOptions, CsvSource, CsvSourceOptions, Generator,
     GeneratorOptions, LiveSource, NdjsonSink, NdjsonSinkOptions, NdjsonSource, NdjsonSourceOptions,

@@ -48,7 +48,7 @@ impl ConnectorStats {
 
     /// Adds `delta` and clears it, unless someone else holds the counters at this moment;
     /// for workers, which never wait.
-    pub(super) fn try_add(&self, delta: &mut Counters) {
+    pub(crate) fn try_add(&self, delta: &mut Counters) {
         let mut counters = match self.0.try_lock() {
             Ok(counters) => counters,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),

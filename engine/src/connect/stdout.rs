@@ -10,9 +10,9 @@ use serde::Deserialize;
 
 use crate::operator::{Sink, Subtask};
 
-use super::ndjson_sink::{JsonLines, require_json};
-use super::writer::{AHEAD_BYTES_MAX, BatchWriter, WriterSink};
-use super::{ConnectError, ConnectorStats, SinkConnector};
+use crate::connect::ndjson::sink::{JsonLines, require_json};
+use crate::connect::side::writer::{AHEAD_BYTES_MAX, BatchWriter, WriterSink};
+use crate::connect::{ConnectError, ConnectorStats, SinkConnector};
 
 /// Bytes that a pipe takes at once without waiting when it says that it takes any, and as one
 /// piece, so that lines of several subtasks don't mix (`PIPE_BUF`).
@@ -169,8 +169,8 @@ mod tests {
 
     use crate::operator::Progress;
 
-    use super::super::{NexmarkKind, nexmark_batches};
     use super::*;
+    use crate::connect::{NexmarkKind, nexmark_batches};
 
     fn sink_to(output: PipeWriter) -> WriterSink {
         let start = move || -> Result<Box<dyn BatchWriter>, ConnectError> {

@@ -1,11 +1,12 @@
 //! From a plan to tasks: opens the edges and puts the stages of each subtask together.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 use ringway_shm::Bell;
 
 use crate::edge::EdgeOptions;
+use crate::edge::remote::{LinksHandle, LinksSeed, links_with};
 use crate::error::OperatorError;
 use crate::operator::Subtask;
 use crate::task::{SideOutlet, Task};
@@ -17,9 +18,17 @@ use super::payload::{Erased, ErasedGroup, PayloadType};
 use super::plan::{ChainPlan, LinkPlan, Plan};
 use super::remote::{RemoteError, RemoteSide, WantedHalf};
 
-/// The tasks of each worker, with the bell that wakes it.
+/// The tasks of each worker.
 pub(super) struct Built {
-    pub(super) workers: Vec<(Bell, Vec<Box<dyn Task>>)>,
+    pub(super) workers: Vec<BuiltWorker>,
+}
+
+/// The tasks of a worker, with the bell that wakes it.
+pub(super) struct BuiltWorker {
+    pub(super) bell: Bell,
+    pub(super) tasks: Vec<Box<dyn Task>>,
+    /// The connections that it is to drive, if its tasks have edges over any.
+    pub(super) links: Option<LinksSeed>,
 }
 
 /// Why the parts of a job cannot be made.
@@ -45,22 +54,27 @@ pub enum BuildError {
 pub(super) struct Part<'a> {
     /// The process whose tasks are built.
     pub(super) process: usize,
+    /// Whether edges to other processes are connections, which workers drive.
+    pub(super) has_connections: bool,
     /// Opens the edges to other processes.
     pub(super) remote: &'a mut dyn FnMut(Vec<WantedHalf>) -> Result<Vec<Erased>, RemoteError>,
 }
 
 /// Builds the tasks of `plan` that run in the process of `part`, to be run by `host`.
 pub(super) fn build(plan: &Plan, host: &Host, part: Part<'_>) -> Result<Built, BuildError> {
-    let bells: Vec<Bell> = plan
-        .workers
-        .iter()
-        .map(|_| host.bell())
-        .collect::<Result<_, _>>()?;
-    let mut workers: Vec<_> = bells
-        .iter()
-        .map(|bell| (bell.clone(), Vec::new()))
+    let wakers = plan.workers.iter();
+    let wakers = wakers.map(|_| Waker::new(host, part.has_connections));
+    let mut wakers = wakers.collect::<Result<Vec<Waker>, _>>()?;
+    let mut edges = Edges::open(plan, &wakers, part)?;
+    let mut workers: Vec<BuiltWorker> = wakers
+        .iter_mut()
+        .enumerate()
+        .map(|(worker, waker)| BuiltWorker {
+            bell: waker.bell.clone(),
+            tasks: Vec::new(),
+            links: waker.seed.take_if(|_| edges.connected.contains(&worker)),
+        })
         .collect();
-    let mut edges = Edges::open(plan, &bells, part)?;
     for (index, chain) in plan.chains.iter().enumerate() {
         for (subtask, &worker) in chain.workers.iter().enumerate() {
             if chain.processes[subtask] != edges.process {
@@ -73,10 +87,37 @@ pub(super) fn build(plan: &Plan, host: &Host, part: Part<'_>) -> Result<Built, B
                 index,
                 subtask,
             };
-            workers[worker].1.push(builder.build()?);
+            workers[worker].tasks.push(builder.build()?);
         }
     }
     Ok(Built { workers })
+}
+
+/// What wakes a worker, and hands it connections.
+struct Waker {
+    bell: Bell,
+    links: Option<LinksHandle>,
+    seed: Option<LinksSeed>,
+}
+
+impl Waker {
+    fn new(host: &Host, has_connections: bool) -> io::Result<Self> {
+        if !has_connections {
+            return Ok(Self {
+                bell: host.bell()?,
+                links: None,
+                seed: None,
+            });
+        }
+        // A driver waits for the bell together with its sockets.
+        let bell = Bell::descriptor()?;
+        let (links, seed) = links_with(bell.clone());
+        Ok(Self {
+            bell,
+            links: Some(links),
+            seed: Some(seed),
+        })
+    }
 }
 
 /// Every edge that the process has an end of, until its halves are taken.
@@ -88,6 +129,8 @@ struct Edges {
     receivers: HashMap<(usize, usize), Vec<Half>>,
     /// What other processes have the other half of.
     remote: Vec<Option<Erased>>,
+    /// The workers that have such.
+    connected: HashSet<usize>,
 }
 
 /// A half of an edge.
@@ -98,23 +141,25 @@ enum Half {
 }
 
 impl Edges {
-    fn open(plan: &Plan, bells: &[Bell], part: Part<'_>) -> Result<Self, RemoteError> {
+    fn open(plan: &Plan, wakers: &[Waker], part: Part<'_>) -> Result<Self, RemoteError> {
         let mut edges = Self {
             process: part.process,
             senders: HashMap::new(),
             receivers: HashMap::new(),
             remote: Vec::new(),
+            connected: HashSet::new(),
         };
         let mut wanted = Vec::new();
         for (index, link) in plan.links.iter().enumerate() {
             let (from, to) = (&plan.chains[link.from], &plan.chains[link.to]);
             for sending in 0..from.workers.len() {
                 for receiving in link.receivers(sending, to.workers.len()) {
-                    let planned = PlannedEdge::new(plan, index, sending, receiving, bells);
+                    let planned = PlannedEdge::new(plan, index, sending, receiving, wakers);
                     edges.open_one(&planned, &mut wanted);
                 }
             }
         }
+        edges.connected = wanted.iter().map(|half| half.worker).collect();
         if !wanted.is_empty() {
             let opened = (part.remote)(wanted)?;
             edges.remote = opened.into_iter().map(Some).collect();
@@ -166,7 +211,7 @@ struct PlannedEdge<'a> {
     from_process: usize,
     to_process: usize,
     payload: PayloadType,
-    bells: &'a [Bell],
+    wakers: &'a [Waker],
 }
 
 impl<'a> PlannedEdge<'a> {
@@ -175,7 +220,7 @@ impl<'a> PlannedEdge<'a> {
         link: usize,
         sending: usize,
         receiving: usize,
-        bells: &'a [Bell],
+        wakers: &'a [Waker],
     ) -> Self {
         let planned = &plan.links[link];
         // Invariant: the graph looked the output up when it connected the stream.
@@ -192,7 +237,7 @@ impl<'a> PlannedEdge<'a> {
             from_process: plan.chains[planned.from].processes[sending],
             to_process: plan.chains[planned.to].processes[receiving],
             payload,
-            bells,
+            wakers,
         }
     }
 
@@ -211,11 +256,13 @@ impl<'a> PlannedEdge<'a> {
     }
 
     fn sender_bell(&self) -> Bell {
-        self.bells[self.plan.chains[self.planned.from].workers[self.sending]].clone()
+        let worker = self.plan.chains[self.planned.from].workers[self.sending];
+        self.wakers[worker].bell.clone()
     }
 
     fn receiver_bell(&self) -> Bell {
-        self.bells[self.plan.chains[self.planned.to].workers[self.receiving]].clone()
+        let worker = self.plan.chains[self.planned.to].workers[self.receiving];
+        self.wakers[worker].bell.clone()
     }
 
     fn wanted(&self, side: RemoteSide) -> WantedHalf {
@@ -238,7 +285,8 @@ impl<'a> PlannedEdge<'a> {
             payload: self.payload,
             codec,
             worker,
-            bell: self.bells[worker].clone(),
+            bell: self.wakers[worker].bell.clone(),
+            links: self.wakers[worker].links.clone(),
         }
     }
 }

@@ -11,7 +11,9 @@ use ringway_netio::driver::Socket;
 use ringway_shm::Bell;
 
 use crate::batch::Payload;
-use crate::edge::remote::{self, EdgePort, LinksHandle, RemoteOptions, RemoteParts};
+use crate::edge::remote::{
+    self, EdgePort, Greeting, LinksGone, LinksHandle, RemoteOptions, RemoteParts,
+};
 use crate::edge::{EdgeOptions, Receiver, Sender, local};
 use crate::gate::InputGate;
 use crate::operator::Subtask;
@@ -43,6 +45,9 @@ impl Erased {
             .expect("payload types are checked when nodes are connected")
     }
 }
+
+/// Puts a sender on its connection. Dropped without that, the sender has failed.
+pub(super) type ConnectLater = Box<dyn FnOnce(Socket) -> Result<Greeting, LinksGone> + Send>;
 
 /// A `PayloadCodec<B>` without the type: how batches of a stream go to other processes.
 #[derive(Clone)]
@@ -112,16 +117,15 @@ impl PayloadType {
         self.0.receive_at(half, port, links)
     }
 
-    /// The `Sender<B>` of an edge, over a connection to `peer`.
-    pub(super) fn send_over(
+    /// The `Sender<B>` of an edge to `peer`, and what puts it on its connection.
+    pub(super) fn send_later(
         self,
         half: &WantedHalf,
-        socket: Socket,
         peer: String,
         remote: RemoteOptions,
         links: &LinksHandle,
-    ) -> Result<Erased, RemoteError> {
-        self.0.send_over(half, socket, peer, remote, links)
+    ) -> (Erased, ConnectLater) {
+        self.0.send_later(half, peer, remote, links)
     }
 
     /// The end of a chain: an output with these edges, as a `Box<dyn Stage<B>>`.
@@ -174,14 +178,13 @@ trait PayloadOps: Sync {
         port: &EdgePort,
         links: &LinksHandle,
     ) -> Result<Erased, RemoteError>;
-    fn send_over(
+    fn send_later(
         &self,
         half: &WantedHalf,
-        socket: Socket,
         peer: String,
         remote: RemoteOptions,
         links: &LinksHandle,
-    ) -> Result<Erased, RemoteError>;
+    ) -> (Erased, ConnectLater);
     fn output_stage(&self, groups: Vec<ErasedGroup>, position: usize) -> Erased;
     fn side_outlet(&self, index: usize, groups: Vec<ErasedGroup>) -> Box<dyn SideOutlet>;
     fn gate_task(
@@ -221,14 +224,13 @@ impl<B: Payload> PayloadOps for OpsOf<B> {
         Ok(Erased::new(receiver))
     }
 
-    fn send_over(
+    fn send_later(
         &self,
         half: &WantedHalf,
-        socket: Socket,
         peer: String,
         remote: RemoteOptions,
         links: &LinksHandle,
-    ) -> Result<Erased, RemoteError> {
+    ) -> (Erased, ConnectLater) {
         let parts = RemoteParts {
             edge: half.options.clone(),
             remote,
@@ -236,9 +238,8 @@ impl<B: Payload> PayloadOps for OpsOf<B> {
             peer,
             bell: half.bell.clone(),
         };
-        let sender = remote::send_over(links, socket, parts);
-        let sender: Sender<B> = sender.map_err(|error| RemoteError(error.to_string()))?;
-        Ok(Erased::new(sender))
+        let (sender, seat) = remote::send_later(links, parts);
+        (Erased::new(sender), Box::new(|socket| seat.connect(socket)))
     }
 
     fn output_stage(&self, groups: Vec<ErasedGroup>, position: usize) -> Erased {

@@ -1,8 +1,13 @@
 //! What a job asks of whoever opens edges between its processes.
 
+use std::io;
+use std::sync::Arc;
+
+use ringway_netio::driver::Driver;
 use ringway_shm::Bell;
 
 use crate::edge::EdgeOptions;
+use crate::edge::remote::LinksHandle;
 
 use super::payload::{Codec, Erased, PayloadType};
 
@@ -24,6 +29,8 @@ pub struct WantedHalf {
     pub worker: usize,
     /// What wakes that.
     pub bell: Bell,
+    /// Hands connections to that, if workers drive them.
+    pub links: Option<LinksHandle>,
 }
 
 /// A half of an edge.
@@ -48,6 +55,9 @@ pub struct RunIdentity {
     pub addresses: Vec<String>,
 }
 
+/// Makes the driver of the worker on whose thread it is called.
+pub type MakeDriver = Arc<dyn Fn() -> io::Result<Box<dyn Driver>> + Send + Sync>;
+
 /// Opens edges between the processes of a job.
 pub trait RemoteEdges: Send {
     /// The port at which this process listens for data edges; 0 where it needs none.
@@ -56,8 +66,8 @@ pub trait RemoteEdges: Send {
     /// Opens halves of edges, and gives them in the same order, each as the `Sender<B>` or
     /// `Receiver<B>` of its payload.
     ///
-    /// Both processes of an edge open it, in any order; this may block until the other half is
-    /// there too, for so long as `is_given_up` does not say that the job is over.
+    /// Both processes of an edge open it, in any order. This does not wait for the other one:
+    /// [`RemoteEdges::poll_opened`] tells when that is there.
     ///
     /// # Errors
     /// When an edge cannot be opened.
@@ -65,8 +75,21 @@ pub trait RemoteEdges: Send {
         &mut self,
         run: &RunIdentity,
         wanted: Vec<WantedHalf>,
-        is_given_up: &mut dyn FnMut() -> bool,
     ) -> Result<Vec<Erased>, RemoteError>;
+
+    /// Whether everything that was opened has its other half. It is asked again and again while
+    /// the workers run, and never blocks.
+    ///
+    /// # Errors
+    /// When another half does not come.
+    fn poll_opened(&mut self) -> Result<bool, RemoteError> {
+        Ok(true)
+    }
+
+    /// How workers make drivers, if the edges are connections that workers drive.
+    fn drivers(&self) -> Option<MakeDriver> {
+        None
+    }
 }
 
 /// Why edges to other processes cannot be opened.

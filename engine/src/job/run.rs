@@ -10,23 +10,27 @@ use ringway_shm::{Bell, Consumer, PopError, Producer, PushError, ring};
 
 use crate::clock::{Clock, Monotonic};
 use crate::control::{CancelCause, JobEnd, StopWay};
+use crate::edge::remote::{Links, LinksSeed};
 use crate::placement::CpuId;
-use crate::task::{Task, TaskCommand, TaskError, TaskOutcome, TaskReport};
+use crate::task::{TaskCommand, TaskError, TaskOutcome, TaskReport};
 use crate::worker::{
     Host, HostError, HostInUse, HostKind, HostedWorker, IdlePolicy, Worker, WorkerCommand,
     WorkerEvent, WorkerThread,
 };
 
-use super::build::{BuildError, Built, Part, build};
+use super::build::{BuildError, Built, BuiltWorker, Part, build};
 use super::cluster::{Cluster, ProcessReport};
 use super::plan::Plan;
-use super::remote::RemoteError;
+use super::remote::{MakeDriver, RemoteError};
 
 /// Time that tasks have to stop once the job is cancelled or has failed.
 pub(super) const STOP_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// The longest time without a look at the workers, though none of them rings.
 const WATCH_TIME_MAX: Duration = Duration::from_millis(100);
+
+/// The longest time without a look at whether all edges to other processes are open.
+const OPENING_LOOK_MAX: Duration = Duration::from_millis(2);
 
 /// Commands and events that may be under way between a worker and the job.
 const CONTROL_RING_ELEMENTS: usize = 256;
@@ -42,6 +46,16 @@ pub struct RunOptions {
     pub idle: IdlePolicy,
     /// What hosts the workers.
     pub host: HostKind,
+}
+
+/// What of this process is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Opened {
+    Nothing,
+    /// All tasks.
+    Tasks,
+    /// All tasks and all edges to other processes, and that was told.
+    All,
 }
 
 /// A job that runs.
@@ -60,6 +74,7 @@ pub struct JobHandle {
     sources_ended: bool,
     sources_stopped: bool,
     ended_at: Option<Monotonic>,
+    opened: Opened,
     /// Why its parts could not be made, if so.
     not_made: Option<JobError>,
     /// How the tasks of this process ended, once all are over.
@@ -161,11 +176,12 @@ pub fn start(plan: &Plan, options: &RunOptions) -> Result<JobHandle, JobError> {
     let mut alone = |_| Err(RemoteError("the job runs in this process alone".to_owned()));
     let part = Part {
         process: 0,
+        has_connections: false,
         remote: &mut alone,
     };
     let built = build(plan, &host, part)?;
     let mut job = JobHandle::new(host.in_use().clone(), Bell::thread(), Clock::start());
-    job.add_workers(plan, options, &host, built)?;
+    job.add_workers(plan, options, &host, built, None)?;
     job.begin();
     Ok(job)
 }
@@ -177,15 +193,16 @@ impl JobHandle {
         options: &RunOptions,
         host: &Host,
         built: Built,
+        drivers: Option<&MakeDriver>,
     ) -> Result<(), JobError> {
-        for (index, (bell, tasks)) in built.workers.into_iter().enumerate() {
+        for (index, worker) in built.workers.into_iter().enumerate() {
             let thread = WorkerThread {
                 name: format!("ringway-{index}"),
                 cpu: plan.workers[index].map(CpuId),
                 policy: options.idle,
             };
             // A worker that cannot be started leaves the others to be cancelled with the handle.
-            let worker = start_worker(host, thread, tasks, bell, self)?;
+            let worker = start_worker(host, thread, worker, drivers.cloned(), self)?;
             self.add_worker(worker);
         }
         Ok(())
@@ -195,16 +212,21 @@ impl JobHandle {
 fn start_worker(
     host: &Host,
     thread: WorkerThread,
-    tasks: Vec<Box<dyn Task>>,
-    bell: Bell,
+    built: BuiltWorker,
+    driver: Option<MakeDriver>,
     job: &JobHandle,
 ) -> Result<WorkerLink, HostError> {
+    let BuiltWorker { bell, tasks, links } = built;
     let (commands, receive_commands) = ring(CONTROL_RING_ELEMENTS, job.bell.clone(), bell.clone());
     let (send_events, events) = ring(CONTROL_RING_ELEMENTS, bell.clone(), job.bell.clone());
     let running = tasks.iter().map(|task| task.name().to_owned()).collect();
     let clock = job.clock;
     let thread = host.spawn(thread, move || {
-        Worker::new(tasks, clock, bell, receive_commands, send_events)
+        let worker = Worker::new(tasks, clock, bell, receive_commands, send_events);
+        match links.zip(driver) {
+            Some((seed, driver)) => with_links(worker, seed, &driver, clock),
+            None => worker,
+        }
     })?;
     Ok(WorkerLink {
         commands,
@@ -214,6 +236,17 @@ fn start_worker(
         running,
         lost: false,
     })
+}
+
+/// Lets a worker drive connections. Without a driver their edges fail, which ends the job.
+fn with_links(worker: Worker, seed: LinksSeed, driver: &MakeDriver, clock: Clock) -> Worker {
+    match driver().and_then(|driver| Links::new(seed, driver, clock)) {
+        Ok(links) => worker.with_links(links),
+        Err(error) => {
+            tracing::error!(%error, "a worker cannot drive connections: their edges fail");
+            worker
+        }
+    }
 }
 
 impl JobHandle {
@@ -230,6 +263,7 @@ impl JobHandle {
             sources_ended: false,
             sources_stopped: false,
             ended_at: None,
+            opened: Opened::Nothing,
             not_made: None,
             local: None,
             cluster: None,
@@ -257,12 +291,9 @@ impl JobHandle {
             self.park(WATCH_TIME_MAX);
         }
         self.bell.disarm();
-        if self.stopping.is_some() {
-            return;
-        }
-        match &mut self.cluster {
-            Some(cluster) => cluster.opened(),
-            None => self.send(&WorkerCommand::Start),
+        self.opened = Opened::Tasks;
+        if self.stopping.is_none() && self.cluster.is_none() {
+            self.send(&WorkerCommand::Start);
         }
     }
 
@@ -449,7 +480,11 @@ impl JobHandle {
 
     fn park(&self, timeout: Duration) {
         match &self.cluster {
-            Some(cluster) => cluster.park(&self.bell, timeout),
+            Some(cluster) => {
+                let opening = self.opened == Opened::Tasks && self.stopping.is_none();
+                let limit = if opening { OPENING_LOOK_MAX } else { timeout };
+                cluster.park(&self.bell, limit.min(timeout));
+            }
             None => {
                 self.bell.park(Some(timeout));
             }
@@ -484,8 +519,18 @@ impl JobHandle {
 
     fn report(&mut self, now: Monotonic) -> JobReport {
         self.ended_at = Some(now);
+        let end = self.cluster.as_ref().and_then(Cluster::end);
+        let failed_together =
+            end.is_some_and(|end| !matches!(end, JobEnd::Ended | JobEnd::Stopped));
         for worker in &mut self.workers {
-            if (worker.running.is_empty() || worker.lost)
+            // A connection whose peer hangs is no reason to wait once the job has failed.
+            let waits = worker
+                .thread
+                .as_ref()
+                .is_some_and(|thread| !thread.is_finished());
+            let over = worker.running.is_empty() || worker.lost;
+            if over
+                && !(failed_together && waits)
                 && let Some(thread) = worker.thread.take()
             {
                 // A panic has no more to say: what it took with it is known.

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use crate::batch::{Either, Payload};
 use crate::operator::{Operator, Subtask};
 use crate::operators::{ToLeft, ToRight};
+use crate::wire::PayloadCodec;
 
 use super::graph::{Exchange, Graph, NodeId, Port, StreamEdge};
 use super::node::OperatorNode;
+use super::payload::Codec;
 use super::sides_codec::{LeftCodec, RightCodec};
 
 impl Graph {
@@ -29,13 +31,11 @@ impl Graph {
         exchange: Exchange,
     ) -> &mut StreamEdge {
         let exchange = exchange.of_left::<A, B>();
-        let codec = self.codec(from, port);
-        let node = self.connect_side::<A, Either<A, B>, _>((from, port), "left", ToLeft, to);
-        if let Some(codec) = codec {
-            let codec = Arc::new(LeftCodec::new(codec.of::<A>()));
-            self.set_codec::<Either<A, B>>(node, Port::Main, codec);
-        }
-        self.connect(node, Port::Main, to, exchange)
+        let codec = |codec: &Codec| {
+            let codec = LeftCodec::new(codec.of::<A>());
+            Arc::new(codec) as Arc<dyn PayloadCodec<Either<A, B>>>
+        };
+        self.connect_side((from, port), "left", ToLeft, codec, to, exchange)
     }
 
     /// Connects an output of `from`, which gives `B`, to the right input of `to`, as
@@ -51,13 +51,11 @@ impl Graph {
         exchange: Exchange,
     ) -> &mut StreamEdge {
         let exchange = exchange.of_right::<A, B>();
-        let codec = self.codec(from, port);
-        let node = self.connect_side::<B, Either<A, B>, _>((from, port), "right", ToRight, to);
-        if let Some(codec) = codec {
-            let codec = Arc::new(RightCodec::new(codec.of::<B>()));
-            self.set_codec::<Either<A, B>>(node, Port::Main, codec);
-        }
-        self.connect(node, Port::Main, to, exchange)
+        let codec = |codec: &Codec| {
+            let codec = RightCodec::new(codec.of::<B>());
+            Arc::new(codec) as Arc<dyn PayloadCodec<Either<A, B>>>
+        };
+        self.connect_side((from, port), "right", ToRight, codec, to, exchange)
     }
 
     fn connect_side<S, E, Op>(
@@ -65,8 +63,10 @@ impl Graph {
         (from, port): (NodeId, Port),
         side: &str,
         operator: Op,
+        codec: impl FnOnce(&Codec) -> Arc<dyn PayloadCodec<E>>,
         to: NodeId,
-    ) -> NodeId
+        exchange: Exchange,
+    ) -> &mut StreamEdge
     where
         S: Payload,
         E: Payload,
@@ -80,6 +80,9 @@ impl Graph {
         let node = self.add(name, node.with_parallelism_max(max));
         self[node].parallelism = parallelism;
         self.connect(from, port, node, Exchange::auto::<S>());
-        node
+        if let Some(said) = self.codec(from, port) {
+            self.set_codec(node, Port::Main, codec(&said));
+        }
+        self.connect(node, Port::Main, to, exchange)
     }
 }

@@ -1,5 +1,6 @@
 //! The foremost rows of each key, of all rows so far or of each window.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::Hash;
 
@@ -10,6 +11,8 @@ use crate::operators::window::{Window, WindowAssigner};
 /// The foremost rows of each key. `S` is what rows are ordered by, `R` the rows.
 pub(crate) struct TopState<K, S, R> {
     rows_max: usize,
+    /// Tells rows that share a place; without it none do.
+    ties: Option<IsTie<S>>,
     windows: Option<WindowAssigner>,
     watermark: Option<EventTime>,
     running: Tops<K, S, R>,
@@ -19,6 +22,9 @@ pub(crate) struct TopState<K, S, R> {
     completing: Option<Completing<K, S, R>>,
 }
 
+/// Whether rows of these orders share a place.
+type IsTie<S> = fn(&S, &S) -> bool;
+
 /// A complete window and what of it is still to come out.
 type Completing<K, S, R> = (Window, std::vec::IntoIter<Ranking<K, S, R>>);
 
@@ -26,7 +32,8 @@ type Completing<K, S, R> = (Window, std::vec::IntoIter<Ranking<K, S, R>>);
 pub(crate) struct Top<K, R> {
     pub(crate) key: K,
     pub(crate) window: Option<Window>,
-    pub(crate) rows: Vec<R>,
+    /// Each with its place, from 1.
+    pub(crate) rows: Vec<(u64, R)>,
 }
 
 /// Rankings in the order in which their keys came.
@@ -41,11 +48,18 @@ struct Ranking<K, S, R> {
     is_changed: bool,
 }
 
+/// Which rows have a place.
+struct Places<S> {
+    rows_max: usize,
+    ties: Option<IsTie<S>>,
+}
+
 impl<K: Eq + Hash + Clone, S, R: Clone> TopState<K, S, R> {
     /// The first `rows_max` rows of each key, of all or of each window.
     pub(crate) fn new(rows_max: usize, windows: Option<WindowAssigner>) -> Self {
         Self {
             rows_max,
+            ties: None,
             windows,
             watermark: None,
             running: Tops::default(),
@@ -53,6 +67,18 @@ impl<K: Eq + Hash + Clone, S, R: Clone> TopState<K, S, R> {
             by_window: BTreeMap::new(),
             completing: None,
         }
+    }
+
+    /// The same of each window.
+    pub(crate) fn by_window(mut self, windows: WindowAssigner) -> Self {
+        self.windows = Some(windows);
+        self
+    }
+
+    /// The same with every row that shares the last place.
+    pub(crate) fn with_ties(mut self, is_tie: IsTie<S>) -> Self {
+        self.ties = Some(is_tie);
+        self
     }
 
     /// Whether a row of this time is in no window that takes rows in.
@@ -63,22 +89,25 @@ impl<K: Eq + Hash + Clone, S, R: Clone> TopState<K, S, R> {
         time.is_none_or(|time| Some(windows.last_window(time).last()) <= self.watermark)
     }
 
-    /// Ranks a row that is not late. `stays` says whether a row that was ranked before stays
-    /// ahead of it; `make` makes what is kept. Calls `kept` for each window in which the key is
+    /// Ranks a row that is not late. `stands` says where a row that was ranked before stands to
+    /// it: less is ahead, and stays there where it is equal; `make` makes what is kept. Calls `kept` for each window in which the key is
     /// new. Returns whether it is among the first.
     pub(crate) fn offer(
         &mut self,
         key: &K,
         time: Option<EventTime>,
-        stays: impl Fn(&S) -> bool,
+        stands: impl Fn(&S) -> Ordering,
         mut make: impl FnMut() -> (S, R),
         kept: &mut dyn FnMut(&K),
     ) -> bool {
-        let rows_max = self.rows_max;
+        let places = Places {
+            rows_max: self.rows_max,
+            ties: self.ties,
+        };
         let (Some(windows), Some(time)) = (self.windows, time) else {
             let at = self.running.position_of(key, &mut |_| {});
             let ranking = &mut self.running.rankings[at];
-            if !ranking.insert(rows_max, stays, make) {
+            if !places.insert(&mut ranking.rows, stands, make) {
                 return false;
             }
             if !std::mem::replace(&mut ranking.is_changed, true) {
@@ -96,7 +125,7 @@ impl<K: Eq + Hash + Clone, S, R: Clone> TopState<K, S, R> {
                 .entry(window.last())
                 .or_insert_with(|| (window, Tops::default()));
             let at = tops.position_of(key, kept);
-            is_in |= tops.rankings[at].insert(rows_max, &stays, &mut make);
+            is_in |= places.insert(&mut tops.rankings[at].rows, &stands, &mut make);
         }
         is_in
     }
@@ -109,20 +138,26 @@ impl<K: Eq + Hash + Clone, S, R: Clone> TopState<K, S, R> {
     /// The rows of the next key that is due: of those that changed, in the order in which they
     /// did, or of a complete window, whose state is gone then.
     pub(crate) fn next_due(&mut self) -> Option<Top<K, R>> {
+        let ties = self.ties;
         if let Some(at) = self.changed.pop_front() {
             let ranking = &mut self.running.rankings[at];
             ranking.is_changed = false;
             return Some(Top {
                 key: ranking.key.clone(),
                 window: None,
-                rows: ranking.rows.iter().map(|(_, row)| row.clone()).collect(),
+                rows: places_of(&ranking.rows, ties)
+                    .zip(&ranking.rows)
+                    .map(|(place, (_, row))| (place, row.clone()))
+                    .collect(),
             });
         }
         loop {
             if let Some((window, rankings)) = &mut self.completing {
                 let window = Some(*window);
                 if let Some(Ranking { key, rows, .. }) = rankings.next() {
-                    let rows = rows.into_iter().map(|(_, row)| row).collect();
+                    let places: Vec<u64> = places_of(&rows, ties).collect();
+                    let rows = rows.into_iter().map(|(_, row)| row);
+                    let rows = places.into_iter().zip(rows).collect();
                     return Some(Top { key, window, rows });
                 }
                 self.completing = None;
@@ -163,21 +198,53 @@ impl<K: Eq + Hash + Clone, S, R> Tops<K, S, R> {
     }
 }
 
-impl<K, S, R> Ranking<K, S, R> {
-    fn insert(
-        &mut self,
-        rows_max: usize,
-        stays: impl Fn(&S) -> bool,
+impl<S> Clone for Places<S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for Places<S> {}
+
+impl<S> Places<S> {
+    /// Puts a row in its place, if it has one; returns whether it has.
+    fn insert<R>(
+        self,
+        rows: &mut Vec<(S, R)>,
+        stands: impl Fn(&S) -> Ordering,
         mut make: impl FnMut() -> (S, R),
     ) -> bool {
-        let at = self.rows.partition_point(|(order, _)| stays(order));
-        if at >= rows_max {
-            return false;
+        let at = rows.partition_point(|(order, _)| stands(order).is_le());
+        if at >= self.rows_max {
+            let last = self.rows_max.checked_sub(1).map(|last| &rows[last].0);
+            let is_tied = last.is_some_and(|last| stands(last).is_eq());
+            if self.ties.is_none() || !is_tied {
+                return false;
+            }
         }
-        self.rows.insert(at, make());
-        self.rows.truncate(rows_max);
+        rows.insert(at, make());
+        if rows.len() > self.rows_max {
+            let last = &rows[self.rows_max - 1].0;
+            let tied = rows[self.rows_max..].iter();
+            let tied =
+                tied.take_while(|(order, _)| self.ties.is_some_and(|is_tie| is_tie(last, order)));
+            rows.truncate(self.rows_max + tied.count());
+        }
         true
     }
+}
+
+/// The place of each of these rows, which are first to last: that of the row before where they
+/// are equal.
+fn places_of<S, R>(rows: &[(S, R)], ties: Option<IsTie<S>>) -> impl Iterator<Item = u64> {
+    let mut place = 0;
+    (0..rows.len()).map(move |at| {
+        let is_tied = at > 0 && ties.is_some_and(|is_tie| is_tie(&rows[at - 1].0, &rows[at].0));
+        if !is_tied {
+            place = at as u64 + 1;
+        }
+        place
+    })
 }
 
 impl<K, S, R> Default for Tops<K, S, R> {

@@ -14,8 +14,8 @@ use bytes::Bytes;
 use super::ipc::Prefix;
 
 /// Buffers shorter than this are copied beside the header of their frame: a segment of a send
-/// of its own costs as much as copying so many bytes.
-const SHARED_BYTES_MIN: usize = 1024;
+/// of its own costs about as much as copying so many bytes, and a send takes 64 of them.
+const SHARED_BYTES_MIN: usize = 4096;
 
 /// Ends an Arrow IPC stream.
 const END_OF_STREAM: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];

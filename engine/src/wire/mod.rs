@@ -18,6 +18,7 @@ mod split;
 pub use control::{control_of, element_of};
 pub use decode::BatchDecoder;
 pub use encode::{BatchEncoder, Compression, EncodeError, Encoded, EncodedBatch, Form};
+pub(crate) use payload::guarded;
 pub use payload::{Columns, PayloadCodec, Typed, Wired};
 pub use split::Pieces;
 

@@ -1,6 +1,7 @@
 //! Between what an edge carries and the record batches that the wire carries.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -8,6 +9,23 @@ use arrow::datatypes::SchemaRef;
 
 use crate::batch::{Payload, Rows};
 use crate::batcher::{BatchError, Batchable, Batcher, check_schema};
+
+/// Calls a codec, which may be a user's. A panic of it is an error of its edge, and not of all
+/// others whose connections the thread drives.
+///
+/// # Errors
+/// That of the codec, or the message of its panic, as text.
+pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T, BatchError>) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(result) => result.map_err(|error| error.to_string()),
+        Err(panic) => {
+            let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+            let text = text.unwrap_or_else(|| "no message".to_owned());
+            Err(format!("the batcher panicked: {text}"))
+        }
+    }
+}
 
 /// Turns payloads into record batches and back. Given to an edge when it is opened, so that a
 /// payload which never leaves its process needs none.

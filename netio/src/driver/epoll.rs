@@ -22,7 +22,7 @@ use super::nonblocking::{Connections, Readiness};
 use super::slots::{Key, Slots};
 use super::{Completion, ConnectionId, Driver, DriverKind, ListenerId, Socket};
 use crate::buffer::Body;
-use crate::net::{set_stream_options, unacknowledged_bytes};
+use crate::net::{set_stream_options, tend_stream, unacknowledged_bytes};
 
 /// Moves bytes with nonblocking calls, told by epoll when they make sense.
 pub struct EpollDriver {
@@ -135,6 +135,13 @@ impl Driver for EpollDriver {
         let stream = self.connections.stream(connection)?;
         let held = unacknowledged_bytes(stream).ok()?;
         Some(held + self.connections.unsent_bytes(connection))
+    }
+
+    fn tend(&mut self) {
+        for stream in self.connections.streams() {
+            // Where it fails the connection is broken, and is told to be.
+            let _ = tend_stream(stream);
+        }
     }
 
     fn watch(&mut self, descriptor: OwnedFd) -> io::Result<()> {

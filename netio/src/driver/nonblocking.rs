@@ -83,6 +83,10 @@ impl<S: Stream> Connections<S> {
         Some(&found.stream)
     }
 
+    pub(super) fn streams(&self) -> impl Iterator<Item = &S> {
+        self.slots.iter().map(|connection| &connection.stream)
+    }
+
     /// Whether the next poll has something to do whatever the streams say.
     pub(super) fn has_work(&self) -> bool {
         let fed = !self.starved.is_empty() && self.pool.has_room();
@@ -162,7 +166,7 @@ impl<S: Stream> Connections<S> {
         mut detached: impl FnMut(ConnectionId, S) -> io::Result<Completion>,
     ) -> io::Result<()> {
         if self.pool.has_room() {
-            self.ready.extend(self.starved.drain(..));
+            self.feed();
         }
         let mut turn = Turn {
             pool: &self.pool,
@@ -182,7 +186,12 @@ impl<S: Stream> Connections<S> {
             match connection.serve(key.into(), &mut turn) {
                 Next::Wait => connection.dequeue(),
                 Next::Again => self.ready.push_back(key),
-                Next::Starved => self.starved.push(key),
+                Next::Starved => {
+                    connection.dequeue();
+                    if connection.starve() {
+                        self.starved.push(key);
+                    }
+                }
                 Next::Detach => {
                     if let Some(gone) = self.slots.remove(key) {
                         turn.completions.push(detached(key.into(), gone.stream)?);
@@ -191,6 +200,16 @@ impl<S: Stream> Connections<S> {
             }
         }
         Ok(())
+    }
+
+    /// Lets those read again that wanted a chunk.
+    fn feed(&mut self) {
+        for key in std::mem::take(&mut self.starved) {
+            if let Some(connection) = self.slots.at_mut(key) {
+                connection.feed();
+                self.enqueue(key);
+            }
+        }
     }
 
     /// Does what is asked with a connection, and lets the next poll look at it.

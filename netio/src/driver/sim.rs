@@ -131,6 +131,9 @@ impl Driver for SimDriver {
         Some(held + self.connections.unsent_bytes(connection))
     }
 
+    /// Hosts do not die here.
+    fn tend(&mut self) {}
+
     fn watch(&mut self, descriptor: OwnedFd) -> io::Result<()> {
         if self.watched.is_some() {
             return Err(io::Error::other("a driver watches one descriptor at most"));

@@ -37,7 +37,7 @@ use self::token::{Operation, Token};
 use super::slots::{Key, Slots};
 use super::{Completion, ConnectionId, Driver, DriverKind, ListenerId, Socket};
 use crate::buffer::Body;
-use crate::net::{set_stream_options, unacknowledged_bytes};
+use crate::net::{set_stream_options, tend_stream, unacknowledged_bytes};
 use crate::probe::{self, Denial};
 
 /// How often one poll takes what found no room in the queue of completions.
@@ -321,6 +321,13 @@ impl Driver for UringDriver {
         let found = self.connections.at(connection.into())?;
         let held = unacknowledged_bytes(&found.stream).ok()?;
         Some(held + found.unsent_bytes())
+    }
+
+    fn tend(&mut self) {
+        for connection in self.connections.iter() {
+            // Where it fails the connection is broken, and is told to be.
+            let _ = tend_stream(&connection.stream);
+        }
     }
 
     fn watch(&mut self, descriptor: OwnedFd) -> io::Result<()> {

@@ -17,19 +17,26 @@ pub const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 /// How many questions go unanswered before the connection is lost.
 pub const KEEPALIVE_PROBES: u32 = 5;
 
-/// A connection whose peer's host acknowledges nothing for this time is lost.
-pub const USER_TIMEOUT: Duration = Duration::from_secs(45);
+/// A connection whose peer's host acknowledges nothing for this time is lost, as far as it is
+/// tended.
+pub const USER_TIMEOUT: Duration = Duration::from_secs(35);
 
+/// How often connections want to be tended.
+pub const TEND_EVERY: Duration = Duration::from_secs(10);
+
+/// A dead host is noticed in a minute, idle or not; a host that is alive is seen often enough.
 const _: () = {
     let idle = KEEPALIVE_IDLE.as_secs() + KEEPALIVE_INTERVAL.as_secs() * KEEPALIVE_PROBES as u64;
-    assert!(
-        idle < 60 && USER_TIMEOUT.as_secs() < 60,
-        "a dead host is noticed in a minute"
-    );
+    assert!(idle < 60);
+    assert!(TEND_EVERY.as_secs() + USER_TIMEOUT.as_secs() < 60);
+    assert!(TEND_EVERY.as_secs() * 3 < USER_TIMEOUT.as_secs());
 };
 
 /// Asks for the bytes that were sent and are not acknowledged.
 const SIOCOUTQ: Opcode = 0x5411;
+
+/// Asks for the bytes that wait to be sent.
+const SIOCOUTQNSD: Opcode = 0x894b;
 
 /// Sets a connection to send at once (a driver gathers by itself), and to notice a dead host.
 ///
@@ -41,7 +48,32 @@ pub fn set_stream_options(stream: &TcpStream) -> io::Result<()> {
     sockopt::set_tcp_keepintvl(stream, KEEPALIVE_INTERVAL)?;
     sockopt::set_tcp_keepcnt(stream, KEEPALIVE_PROBES)?;
     sockopt::set_socket_keepalive(stream, true)?;
-    sockopt::set_tcp_user_timeout(stream, USER_TIMEOUT.as_millis() as u32)?;
+    Ok(())
+}
+
+/// Lets the kernel give a connection up whose peer's host is silent, but not one whose peer
+/// merely does not read.
+///
+/// TCP_USER_TIMEOUT alone ends both: while the peer's window is closed, the kernel counts the
+/// time whether its questions are answered or not. But then all that was sent is acknowledged,
+/// and the rest waits, which can be seen. So this wants to be called every [`TEND_EVERY`].
+///
+/// # Errors
+/// The socket is none of TCP, or broken.
+pub fn tend_stream(stream: &TcpStream) -> io::Result<()> {
+    tend(stream, USER_TIMEOUT)
+}
+
+fn tend(stream: &TcpStream, timeout: Duration) -> io::Result<()> {
+    let unsent = queued_bytes::<SIOCOUTQNSD>(stream)?;
+    let is_acknowledged = unacknowledged_bytes(stream)? <= unsent;
+    let waits_for_the_peer = unsent > 0 && is_acknowledged;
+    let timeout = if waits_for_the_peer {
+        Duration::ZERO
+    } else {
+        timeout
+    };
+    sockopt::set_tcp_user_timeout(stream, timeout.as_millis() as u32)?;
     Ok(())
 }
 
@@ -50,9 +82,77 @@ pub fn set_stream_options(stream: &TcpStream) -> io::Result<()> {
 /// # Errors
 /// The socket is none of TCP.
 pub fn unacknowledged_bytes(socket: impl AsFd) -> io::Result<usize> {
-    // SAFETY: this request writes an int.
-    let question = unsafe { Getter::<SIOCOUTQ, i32>::new() };
+    queued_bytes::<SIOCOUTQ>(socket)
+}
+
+fn queued_bytes<const REQUEST: Opcode>(socket: impl AsFd) -> io::Result<usize> {
+    // SAFETY: the requests of this module write an int.
+    let question = unsafe { Getter::<REQUEST, i32>::new() };
     // SAFETY: as above; what the descriptor is decides only whether the request is known.
     let bytes = unsafe { ioctl(socket, question) }?;
     Ok(usize::try_from(bytes).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{ErrorKind, Read, Write};
+    use std::net::TcpListener;
+    use std::thread;
+    use std::time::Instant;
+
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (near, listener.accept().unwrap().0)
+    }
+
+    fn write_all_that_fits(stream: &mut TcpStream) -> usize {
+        let mut bytes = 0;
+        loop {
+            match stream.write(&[7; 1 << 16]) {
+                Ok(count) => bytes += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return bytes,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_connection_sends_at_once_and_asks_a_silent_peer() {
+        let (near, _far) = pair();
+        set_stream_options(&near).unwrap();
+        assert!(sockopt::tcp_nodelay(&near).unwrap());
+        assert!(sockopt::socket_keepalive(&near).unwrap());
+        assert_eq!(sockopt::tcp_keepidle(&near).unwrap(), KEEPALIVE_IDLE);
+        tend_stream(&near).unwrap();
+        let timeout_ms = u128::from(sockopt::tcp_user_timeout(&near).unwrap());
+        assert_eq!(timeout_ms, USER_TIMEOUT.as_millis());
+    }
+
+    #[test]
+    fn a_peer_that_does_not_read_for_longer_than_the_timeout_is_not_given_up() {
+        let timeout = Duration::from_secs(1);
+        let (mut near, mut far) = pair();
+        near.set_nonblocking(true).unwrap();
+        tend(&near, timeout).unwrap();
+        let mut written = write_all_that_fits(&mut near);
+        let begin = Instant::now();
+        while begin.elapsed() < timeout * 3 {
+            tend(&near, timeout).unwrap();
+            thread::sleep(Duration::from_millis(100));
+            written += write_all_that_fits(&mut near);
+        }
+        let reader = thread::spawn(move || {
+            let mut bytes = vec![0; written];
+            far.read_exact(&mut bytes).unwrap();
+        });
+        reader.join().unwrap();
+        // Once all is acknowledged, a silent host is given up again.
+        while unacknowledged_bytes(&near).unwrap() > 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        tend(&near, timeout).unwrap();
+        assert_eq!(sockopt::tcp_user_timeout(&near).unwrap(), 1000);
+    }
 }

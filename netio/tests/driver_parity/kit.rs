@@ -114,7 +114,7 @@ impl<W: World> Kit<W> {
             self.world.pass();
             if self.poll() == 0 {
                 for node in &mut self.nodes {
-                    node.driver.wait(Some(Duration::from_micros(200))).unwrap();
+                    node.driver.wait(Some(Duration::from_micros(50))).unwrap();
                 }
             }
         }

@@ -17,7 +17,9 @@ mod many;
 mod pattern;
 mod reading;
 mod record;
+mod seed;
 mod sending;
+mod stories;
 mod waiting;
 mod worlds;
 

@@ -10,6 +10,7 @@ use crate::worlds::World;
 
 crate::promises![
     two_hundred_connections_share_one_driver,
+    tended_connections_go_on_as_before,
     a_busy_connection_does_not_starve_a_quiet_one,
 ];
 
@@ -40,6 +41,23 @@ fn two_hundred_connections_share_one_driver<W: World>() {
         kit.close(near);
         kit.close(far);
     }
+}
+
+fn tended_connections_go_on_as_before<W: World>() {
+    const BYTES: usize = 12 << 20;
+    let mut kit = Kit::<W>::new(2);
+    let (near, far) = kit.connection(0, 1);
+    let mut queue = pattern::segments(1, &[BYTES]);
+    kit.send(near, &mut queue);
+    for _ in 0..3 {
+        kit.linger();
+        kit.driver(near).tend();
+        kit.driver(far).tend();
+    }
+    kit.expect(far, 1, 0);
+    kit.until("all has come", |kit| kit.record(far).received == BYTES);
+    kit.driver(near).tend();
+    kit.until("it is sent", |kit| kit.record(near).sends == 1);
 }
 
 fn a_busy_connection_does_not_starve_a_quiet_one<W: World>() {

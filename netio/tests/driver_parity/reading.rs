@@ -11,6 +11,7 @@ crate::promises![
     reading_stops_and_goes_on_where_it_stopped,
     what_came_while_reading_was_off_is_told_once_it_is_on,
     chunks_that_are_kept_keep_their_bytes_and_hold_nothing_up_for_ever,
+    who_keeps_all_chunks_can_still_send,
     small_messages_arrive_one_by_one,
 ];
 
@@ -88,6 +89,33 @@ fn chunks_that_are_kept_keep_their_bytes_and_hold_nothing_up_for_ever<W: World>(
         }
         at = received;
         received == BYTES
+    });
+}
+
+fn who_keeps_all_chunks_can_still_send<W: World>() {
+    const BYTES: usize = 40 << 20;
+    let mut kit = Kit::<W>::new(2);
+    let (near, far) = kit.connection(0, 1);
+    kit.expect(far, 6, 0);
+    kit.expect(near, 7, 0);
+    kit.nodes[1].kept = Some(Vec::new());
+    let mut queue = pattern::segments(6, &[1 << 20; BYTES >> 20]);
+    let mut received = 0;
+    kit.until("nothing more comes", |kit| {
+        kit.send(near, &mut queue);
+        let before = std::mem::replace(&mut received, kit.record(far).received);
+        if received > 0 && received == before {
+            kit.linger();
+        }
+        received > 0 && kit.record(far).received == before
+    });
+    assert!(received < BYTES, "the pool has no bound");
+    kit.send_all(far, pattern::segments(7, &[100]));
+    kit.until("it has come", |kit| kit.record(near).received == 100);
+    kit.nodes[1].kept = None;
+    kit.until("the rest has come", |kit| {
+        kit.send(near, &mut queue);
+        kit.record(far).received == BYTES
     });
 }
 

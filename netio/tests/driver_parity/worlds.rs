@@ -9,8 +9,7 @@ use ringway_netio::driver::{Driver, DriverKind, EpollDriver, Socket, UringDriver
 use ringway_netio::probe;
 use rustix::net::sockopt::set_socket_linger;
 
-/// The environment variable that replays a randomised test.
-const SEED_VARIABLE: &str = "RINGWAY_SEED";
+use crate::seed::Seeded;
 
 /// A kind of driver, and where its sockets come from.
 pub(crate) trait World {
@@ -121,7 +120,8 @@ pub(crate) fn uring_is_denied() -> bool {
 /// The simulated network, whose time passes between polls.
 pub(crate) struct Sim {
     network: SimNetwork,
-    seed: u64,
+    /// Says the seed when the test fails.
+    _seeded: Seeded,
     listeners: usize,
 }
 
@@ -133,13 +133,13 @@ impl World for Sim {
     const TIME_PASSES: bool = false;
 
     fn new() -> Self {
-        let seed = seed();
+        let seeded = Seeded::new();
         Self {
             network: SimNetwork::new(SimOptions {
-                seed,
+                seed: seeded.seed,
                 ..SimOptions::default()
             }),
-            seed,
+            _seeded: seeded,
             listeners: 0,
         }
     }
@@ -172,24 +172,6 @@ impl World for Sim {
 
     fn pass(&mut self) {
         self.network.advance(Duration::from_micros(250));
-    }
-}
-
-impl Drop for Sim {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("replay with {SEED_VARIABLE}={}", self.seed);
-        }
-    }
-}
-
-/// From the variable, or from the clock.
-fn seed() -> u64 {
-    match std::env::var(SEED_VARIABLE) {
-        Ok(seed) => seed.parse().expect("RINGWAY_SEED is a number"),
-        Err(_) => std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .map_or(1, |since| since.as_nanos() as u64),
     }
 }
 

@@ -10,6 +10,7 @@
 mod child;
 mod cpus;
 mod denied;
+mod drivers;
 mod hosts;
 mod rig;
 mod seccomp;

@@ -38,7 +38,6 @@ impl RemoteEdges for Hub {
         &mut self,
         run: &RunIdentity,
         wanted: Vec<WantedHalf>,
-        is_given_up: &mut dyn FnMut() -> bool,
     ) -> Result<Vec<Erased>, RemoteError> {
         let (halves, changed) = &*self.0;
         let mut halves = halves.lock().unwrap();
@@ -72,12 +71,15 @@ impl RemoteEdges for Hub {
                 opened.push(mine);
                 continue;
             }
-            while !halves.made.contains_key(&half.edge) {
-                if is_given_up() {
-                    return Err(RemoteError(format!("nobody came to edge {}", half.edge)));
-                }
-                let limit = Duration::from_millis(5);
-                halves = changed.wait_timeout(halves, limit).unwrap().0;
+            let limit = Duration::from_secs(10);
+            let (waited, timeout) = changed
+                .wait_timeout_while(halves, limit, |halves| {
+                    !halves.made.contains_key(&half.edge)
+                })
+                .unwrap();
+            halves = waited;
+            if timeout.timed_out() {
+                return Err(RemoteError(format!("nobody came to edge {}", half.edge)));
             }
             opened.extend(halves.made.remove(&half.edge));
         }

@@ -58,11 +58,8 @@ pub trait FieldType: Sized + Send + Sync + 'static {
     #[doc(hidden)]
     fn column<'a>(array: &'a dyn Array, live: &Live) -> Result<Self::Column<'a>, Misfit>;
 
-    /// The value of a row that counts.
-    ///
-    /// # Panics
-    ///
-    /// Where there is no such row.
+    /// The value of a row that counts, which must be one of the column: beyond it there is a
+    /// value that means nothing, or a panic.
     fn at<'a>(column: &Self::Column<'a>, row: usize) -> Self::Ref<'a>;
 
     /// A value of one's own.

@@ -7,6 +7,7 @@ use arrow::error::ArrowError;
 
 use super::field::{ColumnWriter, FieldType, Full, Required};
 use super::live::{Live, Misfit};
+use super::scalar::bit;
 
 /// Gathers values of which some are absent.
 #[doc(hidden)]
@@ -46,6 +47,7 @@ impl<E: Required> ColumnWriter<Option<E>> for OptionWriter<E::Writer> {
 pub struct OptionColumn<'a, E: Required> {
     values: E::Column<'a>,
     nulls: Option<&'a NullBuffer>,
+    rows: usize,
 }
 
 impl<'a, E: Required> OptionColumn<'a, E> {
@@ -66,10 +68,14 @@ impl<'a, E: Required> OptionColumn<'a, E> {
     /// Where there is no such row.
     #[inline]
     pub fn value(&self, row: usize) -> Option<E::Ref<'a>> {
-        if self.nulls.is_some_and(|nulls| nulls.is_null(row)) {
-            return None;
-        }
-        Some(E::at(&self.values, row))
+        assert!(row < self.rows, "row {row} of a column of {}", self.rows);
+        self.at(row)
+    }
+
+    #[inline]
+    fn at(&self, row: usize) -> Option<E::Ref<'a>> {
+        let is_null = self.nulls.is_some_and(|nulls| !bit(nulls.inner(), row));
+        (!is_null).then(|| E::at(&self.values, row))
     }
 }
 
@@ -101,12 +107,13 @@ impl<E: Required> FieldType for Option<E> {
         Ok(OptionColumn {
             values: values?,
             nulls,
+            rows: array.len(),
         })
     }
 
     #[inline]
     fn at<'a>(column: &Self::Column<'a>, row: usize) -> Self::Ref<'a> {
-        column.value(row)
+        column.at(row)
     }
 
     #[inline]

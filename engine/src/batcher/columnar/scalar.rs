@@ -86,7 +86,7 @@ macro_rules! numbers {
 
             #[inline]
             fn at<'a>(column: &Self::Column<'a>, row: usize) -> Self::Ref<'a> {
-                column[row]
+                column.get(row).copied().unwrap_or_default()
             }
 
             #[inline]
@@ -199,6 +199,14 @@ impl ColumnWriter<bool> for BoolWriter {
     }
 }
 
+/// The bit of a row; false where there is no such row.
+#[inline]
+pub(super) fn bit(bits: &BooleanBuffer, row: usize) -> bool {
+    let at = bits.offset() + row;
+    let byte = bits.inner().as_slice().get(at / 8).copied();
+    byte.unwrap_or_default() & (1 << (at % 8)) != 0
+}
+
 impl FieldType for bool {
     type Writer = BoolWriter;
     type Column<'a> = &'a BooleanArray;
@@ -214,7 +222,7 @@ impl FieldType for bool {
 
     #[inline]
     fn at<'a>(column: &Self::Column<'a>, row: usize) -> Self::Ref<'a> {
-        column.value(row)
+        bit(column.values(), row)
     }
 
     #[inline]
@@ -307,7 +315,11 @@ impl FieldType for String {
 
     #[inline]
     fn at<'a>(column: &Self::Column<'a>, row: usize) -> Self::Ref<'a> {
-        column.value(row)
+        if row < column.len() {
+            column.value(row)
+        } else {
+            ""
+        }
     }
 
     #[inline]

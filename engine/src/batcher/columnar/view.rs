@@ -31,6 +31,8 @@ impl<'a, T: Columnar> ColumnarView<'a, T> {
     /// Where there is no such row.
     #[inline]
     pub fn get(&self, row: usize) -> T::RowRef<'a> {
+        let rows = self.event_times.len();
+        assert!(row < rows, "row {row} of a batch of {rows}");
         T::row(&self.columns, row)
     }
 }

@@ -188,6 +188,13 @@ fn links(plan: &Plan) -> Vec<LinkView<'_>> {
     links.collect()
 }
 
+impl fmt::Display for ColumnView<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let not_null = if self.nullable { "" } else { " not null" };
+        write!(f, "{} {}{not_null}", self.name, self.r#type)
+    }
+}
+
 /// Where the subtasks of a chain run: the process, where there are several, and the worker.
 fn places(chain: &ChainView<'_>, processes: usize) -> String {
     let subtasks = chain.processes.iter().zip(chain.workers);
@@ -208,13 +215,6 @@ fn carried_by(link: &LinkView<'_>) -> String {
         0 => link.transport.clone(),
         between if between == link.edges => link.transport.clone(),
         between => format!("{between} by {}", link.transport),
-    }
-}
-
-impl fmt::Display for ColumnView<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let not_null = if self.nullable { "" } else { " not null" };
-        write!(f, "{} {}{not_null}", self.name, self.r#type)
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, DictionaryArray, Int64Array, StringArray, new_null_array};
 use arrow::datatypes::{DataType, Field, Int8Type, Schema};
 
-use super::super::{NexmarkKind, nexmark_batches};
 use super::*;
+use crate::connect::{NexmarkKind, nexmark_batches};
 
 fn write(dir: &Path, options: &str, batches: Vec<RecordBatch>) {
     let to = sink("arrow", options, dir);

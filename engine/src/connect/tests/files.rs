@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 use arrow::array::{ArrayRef, Int64Array, StringArray};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use super::super::{
-    ConnectorStats, Counters, ListedFile, Split, SplitFormat, SplitInput, SplitReader, SplitSource,
-    list_files,
-};
 use super::*;
 use crate::clock::Clock;
+use crate::connect::{
+    ConnectorStats, Counters, ListedFile, Position, Split, SplitFormat, SplitInput, SplitReader,
+    SplitSource, list_files,
+};
 
 /// Reads whatever its function says, on the side thread.
 struct Scripted<F>(F);
@@ -25,6 +25,7 @@ where
     fn open(
         &self,
         _split: &Split,
+        _from: Position,
         _listed: &ListedFile,
         _file: File,
     ) -> Result<Box<dyn SplitReader>, ConnectError> {
@@ -35,6 +36,10 @@ where
 impl<F: Fn() -> Result<Option<RecordBatch>, ConnectError>> SplitReader for ScriptedReader<F> {
     fn next(&mut self) -> Result<Option<RecordBatch>, ConnectError> {
         (self.0)()
+    }
+
+    fn position(&self) -> Position {
+        Position::Start
     }
 
     fn take_counters(&mut self) -> Counters {
@@ -50,7 +55,7 @@ where
     let input = SplitInput {
         format: Arc::new(Scripted(script)),
         files: vec![ListedFile::note(path.to_owned()).unwrap()].into(),
-        splits: vec![Split::whole(0)],
+        splits: vec![Split::whole(0)].into(),
         stats: stats.clone(),
     };
     (SplitSource::new(input, None), stats)

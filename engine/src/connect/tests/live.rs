@@ -5,8 +5,8 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::time::Instant;
 
-use super::super::{LiveSource, StdinOptions};
 use super::*;
+use crate::connect::{LiveSource, StdinOptions};
 
 const SCHEMA: &str = "schema = [{ name = 'id', type = 'int64' }, \
                       { name = 'event_time', type = 'int64' }]\n";
@@ -116,6 +116,55 @@ fn a_file_that_was_read_and_changes_is_an_error() {
         error.contains("a.ndjson: the file has changed since it was read"),
         "{error}"
     );
+}
+
+#[test]
+fn a_file_that_gets_another_name_is_another_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let connector = watched(dir.path(), "");
+    let mut source = Stepped::open(&*connector, 0, 1);
+    put(dir.path(), "a.ndjson", 0..3);
+    source.until(3).unwrap();
+    fs::rename(dir.path().join("a.ndjson"), dir.path().join("b.ndjson")).unwrap();
+    source.until(6).unwrap();
+    assert_eq!(source.ids(), [0, 1, 2, 0, 1, 2]);
+}
+
+#[test]
+fn a_file_that_is_still_being_written_under_its_name_is_an_error_and_not_half_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let connector = watched(dir.path(), "");
+    let mut source = Stepped::open(&*connector, 0, 1);
+    let file = fs::File::create(dir.path().join("slow.ndjson")).unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    let error = (0..).find_map(|id| {
+        assert!(Instant::now() < deadline, "it is noticed");
+        writeln!(&file, "{{\"id\":{id},\"event_time\":{id}}}").unwrap();
+        source.until(1 + id).err()
+    });
+    let error = error.unwrap().to_string();
+    assert!(
+        error.contains("slow.ndjson: the file has changed"),
+        "{error}"
+    );
+}
+
+#[test]
+fn hostile_lines_of_standard_input_are_left_out_one_by_one() {
+    let (mut write, source) = of_pipe("on_error = 'skip'");
+    let mut source_of = Stepped::open(&source, 0, 1);
+    let writer = std::thread::spawn(move || {
+        let long = "x".repeat(20 << 20);
+        write.write_all(b"{\"id\":1}\n\0\n\xff\xfe\n\r\n").unwrap();
+        write.write_all(long.as_bytes()).unwrap();
+        write.write_all(b"\n{\"id\":2}\n{\"id\":").unwrap();
+    });
+    source_of.until(2).unwrap();
+    let ids = source_of.ids();
+    source_of.run().unwrap();
+    writer.join().unwrap();
+    assert_eq!(ids, [1, 2]);
+    assert_eq!(source.stats().read().skipped_rows, 4);
 }
 
 #[test]

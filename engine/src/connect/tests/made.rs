@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::super::{MemorySource, NexmarkKind, nexmark_batches, nexmark_schema};
 use super::*;
+use crate::connect::{MemorySource, NexmarkKind, nexmark_batches, nexmark_schema};
 
 #[test]
 fn generated_rows_are_the_same_at_any_parallelism_batch_size_and_rate() {

@@ -6,11 +6,14 @@ mod compressed;
 mod csv;
 mod documented;
 mod files;
+mod hostile;
 mod live;
 mod made;
 mod ndjson;
 mod parquet;
+mod resume;
 mod sinks;
+mod splits;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -38,6 +41,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 struct Taken {
     elements: Vec<Element>,
     is_full: bool,
+    /// How many elements there is room for, if that is bounded.
+    room: Option<usize>,
 }
 
 impl Collector<RecordBatch> for Taken {
@@ -50,7 +55,7 @@ impl Collector<RecordBatch> for Taken {
     }
 
     fn is_full(&self) -> bool {
-        self.is_full
+        self.is_full || self.room.is_some_and(|room| self.elements.len() >= room)
     }
 }
 
@@ -68,7 +73,17 @@ impl Stepped {
         Self::of(connector.build(&subtask), &subtask)
     }
 
-    fn of(mut source: Box<dyn Source<RecordBatch>>, subtask: &Subtask) -> Self {
+    fn of(source: Box<dyn Source<RecordBatch>>, subtask: &Subtask) -> Self {
+        let mut stepped = Self::unstarted(source, subtask);
+        // The first poll starts a reader, and takes nothing where there is no room.
+        stepped.taken.is_full = true;
+        let _ = stepped.poll().unwrap();
+        stepped.taken.is_full = false;
+        stepped
+    }
+
+    /// One that has not been polled, so that it can be restored.
+    fn unstarted(mut source: Box<dyn Source<RecordBatch>>, subtask: &Subtask) -> Self {
         let bell = Bell::thread();
         source.open(subtask, &bell).unwrap();
         Self {
@@ -89,9 +104,19 @@ impl Stepped {
     /// Polls to the end, waits for the bell where nothing is ready, and lets time pass where
     /// the source waits for that.
     fn run(mut self) -> Result<Vec<Element>, OperatorError> {
+        self.run_up_to(usize::MAX)?;
+        Ok(self.taken.elements)
+    }
+
+    /// As `run`, but stops with the batch with which there are so many elements.
+    fn run_up_to(&mut self, elements: usize) -> Result<(), OperatorError> {
+        self.taken.room = Some(elements);
         loop {
+            if self.taken.elements.len() >= elements {
+                return Ok(());
+            }
             match self.poll()? {
-                SourceProgress::End => return Ok(self.taken.elements),
+                SourceProgress::End => return Ok(()),
                 SourceProgress::Ready => {}
                 SourceProgress::Pending(Some(at)) => self.now = at,
                 SourceProgress::Pending(None) => {

@@ -7,8 +7,8 @@ use arrow::array::{
     ArrayRef, Decimal128Array, Float64Array, Int64Array, TimestampMillisecondArray,
 };
 
-use super::super::{Collected, NexmarkKind, SinkConnector, nexmark_batches};
 use super::*;
+use crate::connect::{Collected, NexmarkKind, SinkConnector, nexmark_batches};
 
 fn names_in(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).unwrap();

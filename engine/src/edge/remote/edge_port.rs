@@ -247,6 +247,7 @@ impl Port for Listening {
             Arc::clone(&self.state),
             Arc::clone(&self.handshakes),
             now + remote.stalled_after,
+            remote.overtaking,
         );
         Some((socket, Box::new(handshake)))
     }

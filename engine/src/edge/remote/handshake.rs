@@ -26,6 +26,7 @@ pub(super) struct Handshake {
     _counted: Arc<()>,
     /// Until then an edge that nobody expects may come to be expected.
     until: Duration,
+    overtaking: bool,
     phase: Phase,
     leaving: Leaving,
     peer_has_ended: bool,
@@ -50,6 +51,7 @@ impl Handshake {
         state: Arc<Mutex<State>>,
         counted: Arc<()>,
         until: Duration,
+        overtaking: bool,
     ) -> Self {
         Self {
             session: Some(session),
@@ -59,6 +61,7 @@ impl Handshake {
             state,
             _counted: counted,
             until,
+            overtaking,
             phase: Phase::Waiting,
             leaving: Leaving::default(),
             peer_has_ended: false,
@@ -215,6 +218,7 @@ impl Link for Handshake {
                 session,
                 unread: self.inflow.take_unread(),
                 peer: self.peer.clone(),
+                overtaking: self.overtaking,
             }));
         }
     }

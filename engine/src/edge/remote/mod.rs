@@ -11,9 +11,9 @@
 //! - The sender is granted what the user takes, when it is taken.
 //! - A stream that was finished is sent to its end, as long as its thread lives; see
 //!   [`Sender::finish_and_wait`](super::Sender::finish_and_wait).
-//! - The barrier of an unaligned checkpoint overtakes what waits at the receiver, in front of
-//!   [`Receiver::poll_priority`](super::Receiver::poll_priority), however it was pushed. What
-//!   waits at the sender it does not overtake.
+//! - The barrier of an unaligned checkpoint stays in order, or overtakes what waits at the
+//!   receiver, however it was pushed: see [`RemoteOptions::overtaking`]. What waits at the
+//!   sender it does not overtake.
 
 mod edge_port;
 mod handle;
@@ -38,7 +38,7 @@ pub use edge_port::{EdgePort, EdgePortOptions, EdgePortStats, ExpectedTwice, lis
 pub use handle::{LinksGone, LinksHandle, LinksSeed, links, links_with};
 pub use io_thread::spawn_links;
 pub use links::Links;
-pub use open::{RemoteParts, receive_over, send_over};
+pub use open::{Greeting, RemoteParts, SenderSeat, receive_over, send_later, send_over};
 pub use options::RemoteOptions;
 pub use port::{Expected, Incoming, listen_for_streams};
 pub use receiver::Receiver;

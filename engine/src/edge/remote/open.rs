@@ -42,32 +42,89 @@ pub fn send_over<B: Payload>(
     socket: Socket,
     parts: RemoteParts<B>,
 ) -> Result<crate::edge::Sender<B>, LinksGone> {
+    let (sender, seat) = send_later(links, parts);
+    seat.connect(socket)?;
+    Ok(sender)
+}
+
+/// A sender whose connection is still to be made. It takes elements until it is full, and has
+/// failed if its seat is dropped.
+pub fn send_later<B: Payload>(
+    links: &LinksHandle,
+    parts: RemoteParts<B>,
+) -> (crate::edge::Sender<B>, SenderSeat<B>) {
     let shared = Arc::new(Shared::new(parts.bell.clone()));
-    let (outer, inner) = local::halves(parts.edge.clone(), parts.bell, links.bell().clone());
+    let (outer, ring) = local::halves(parts.edge.clone(), parts.bell.clone(), links.bell().clone());
     let sender = super::Sender::new(outer, Arc::clone(&shared));
-    let names = Names {
-        edge: parts.edge.name.clone(),
-        peer: parts.peer,
+    let seat = SenderSeat {
+        ring,
+        shared,
+        parts,
+        links: links.clone(),
     };
-    let options = parts.remote.for_sender(&parts.edge);
-    let (codec, compression) = (parts.codec, parts.remote.compression);
-    links.submit(move |links| {
-        let session = SenderSession::new(options, Links::now());
-        let lost = names.clone();
-        let (fallback, observer) = (inner, Arc::clone(&shared));
-        match links.reserve(socket) {
-            Ok(connection) => {
-                let link = SenderLink::new(fallback, session, codec, compression, names, shared);
-                links.insert(connection, Box::new(link));
+    (crate::edge::Sender::Remote(sender), seat)
+}
+
+/// The inner end of a sender whose connection is still to be made.
+pub struct SenderSeat<B: Payload> {
+    ring: local::Receiver<B>,
+    shared: Arc<Shared>,
+    parts: RemoteParts<B>,
+    links: LinksHandle,
+}
+
+/// A connection that a sender was put on.
+#[derive(Clone, Debug)]
+pub struct Greeting(Arc<Shared>);
+
+impl Greeting {
+    /// Whether both ends have greeted, or nothing comes of it.
+    pub fn is_over(&self) -> bool {
+        self.0.stats().mode.is_some() || self.0.outcome().is_some()
+    }
+}
+
+impl<B: Payload> SenderSeat<B> {
+    /// Fails the sender: there is no connection.
+    pub fn fail(self, why: impl Into<String>) {
+        let names = Names {
+            edge: self.parts.edge.name,
+            peer: self.parts.peer,
+        };
+        reject(self.ring, &self.shared, &names, why.into());
+    }
+
+    /// Sends over a connection that was made.
+    ///
+    /// # Errors
+    /// [`LinksGone`]: the thread of the links has ended.
+    pub fn connect(self, socket: Socket) -> Result<Greeting, LinksGone> {
+        let greeting = Greeting(Arc::clone(&self.shared));
+        let (ring, shared, parts) = (self.ring, self.shared, self.parts);
+        self.links.submit(move |links| {
+            let options = parts.remote.for_sender(&parts.edge);
+            let session = SenderSession::new(options, Links::now());
+            let names = Names {
+                edge: parts.edge.name,
+                peer: parts.peer,
+            };
+            match links.reserve(socket) {
+                Ok(connection) => {
+                    let (codec, compression) = (parts.codec, parts.remote.compression);
+                    let link = SenderLink::new(ring, session, codec, compression, names, shared);
+                    links.insert(connection, Box::new(link));
+                }
+                Err(error) => reject(ring, &shared, &names, error.to_string()),
             }
-            Err(error) => {
-                let failure = lost.failure(FailureKind::ConnectionLost(error.to_string()));
-                observer.conclude(Err(RejectReason::Failed(failure.clone())));
-                fallback.reject(RejectReason::Failed(failure));
-            }
-        }
-    })?;
-    Ok(crate::edge::Sender::Remote(sender))
+        })?;
+        Ok(greeting)
+    }
+}
+
+fn reject<B: Payload>(ring: local::Receiver<B>, shared: &Shared, names: &Names, why: String) {
+    let failure = names.failure(FailureKind::ConnectionLost(why));
+    shared.conclude(Err(RejectReason::Failed(failure.clone())));
+    ring.reject(RejectReason::Failed(failure));
 }
 
 /// Receives over a connection that was accepted.
@@ -86,6 +143,7 @@ pub fn receive_over<B: Payload>(
         session: ReceiverSession::new(options, Links::now()),
         unread: Unread::default(),
         peer: parts.peer,
+        overtaking: parts.remote.overtaking,
     };
     seat.take(links, adopted, parts.codec)?;
     Ok(receiver)
@@ -103,6 +161,7 @@ pub(super) struct Adopted {
     pub(super) session: ReceiverSession<Bytes>,
     pub(super) unread: Unread,
     pub(super) peer: String,
+    pub(super) overtaking: bool,
 }
 
 impl<B: Payload> Seat<B> {
@@ -143,8 +202,9 @@ impl<B: Payload> Seat<B> {
                 Ok(connection) => {
                     let inflow = Inflow::begin_with(adopted.unread);
                     let (ring, shared) = (self.ring, self.shared);
-                    let link =
+                    let mut link =
                         ReceiverLink::new(ring, adopted.session, inflow, codec, names, shared);
+                    link.set_overtaking(adopted.overtaking);
                     links.insert(connection, Box::new(link));
                 }
                 Err(error) => {

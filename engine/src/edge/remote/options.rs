@@ -32,6 +32,10 @@ pub struct RemoteOptions {
     /// Rows that may be on the way in the negotiated form (receiver). Default: 1,048,576.
     /// Bytes are bounded by [`EdgeOptions::bytes_max`].
     pub window_rows: u32,
+    /// Whether the barriers of unaligned checkpoints overtake what waits at the receiver,
+    /// however they were pushed, as the edges of a job need it (receiver). Default: no, they
+    /// stay in order, also those that were pushed by priority.
+    pub overtaking: bool,
     /// Bytes of the pieces that large batches are sent in (sender). Default: 4 MiB.
     pub piece_bytes: u64,
     /// How long a peer may be silent within a frame, or before it has shown who it is.
@@ -48,6 +52,7 @@ impl Default for RemoteOptions {
             aligned: true,
             v1_window_rows: V1_WINDOW_ROWS,
             window_rows: WINDOW_ROWS,
+            overtaking: false,
             piece_bytes: PIECE_BYTES,
             stalled_after: STALLED_AFTER,
         }
@@ -72,6 +77,12 @@ impl RemoteOptions {
     /// Sets who this end is.
     pub fn identity(mut self, identity: Identity) -> Self {
         self.identity = Some(identity);
+        self
+    }
+
+    /// Lets the barriers of unaligned checkpoints overtake.
+    pub fn overtaking(mut self) -> Self {
+        self.overtaking = true;
         self
     }
 

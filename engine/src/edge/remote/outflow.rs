@@ -7,11 +7,16 @@ use ringway_netio::driver::{SEND_BYTES_MAX, SEND_SEGMENTS_MAX};
 
 use super::links::Io;
 
+/// Small frames, and small parts of frames, are put together in segments of about this size.
+const SEGMENT_BYTES: usize = 64 << 10;
+
 /// What was gathered and not taken by the kernel yet.
 #[derive(Debug, Default)]
 pub(super) struct Outflow {
     /// Frames, or parts of frames, that end no segment yet.
     out: Vec<u8>,
+    /// How long the last such segment became: the next one is likely as long.
+    last_bytes: usize,
     segments: VecDeque<Bytes>,
     /// Bytes in both.
     waiting_bytes: usize,
@@ -40,7 +45,14 @@ impl Outflow {
         &mut self,
         append: impl FnOnce(&mut Vec<u8>, &mut VecDeque<Bytes>) -> usize,
     ) {
+        if self.out.capacity() == 0 {
+            // Some more, for the frame that ends it.
+            self.out.reserve(self.last_bytes + self.last_bytes / 8);
+        }
         let bytes = append(&mut self.out, &mut self.segments);
+        if self.out.len() >= SEGMENT_BYTES {
+            self.end_segment();
+        }
         self.waiting_bytes += bytes;
         self.gathered_total += bytes as u64;
     }
@@ -62,13 +74,18 @@ impl Outflow {
             return false;
         }
         if !self.out.is_empty() {
-            let out = Bytes::from(std::mem::take(&mut self.out));
-            self.segments.push_back(out);
+            self.end_segment();
         }
         let sent = io.driver.send(io.connection, &mut self.segments);
         self.waiting_bytes -= sent;
         self.in_flight = sent > 0;
         self.in_flight
+    }
+
+    fn end_segment(&mut self) {
+        let out = std::mem::take(&mut self.out);
+        self.last_bytes = out.len().min(SEGMENT_BYTES);
+        self.segments.push_back(Bytes::from(out));
     }
 
     /// The kernel has taken a send of this size.

@@ -88,6 +88,7 @@ impl<B: Payload> StreamPort<B> {
             session: ReceiverSession::new(options, now),
             unread: Unread::default(),
             peer: peer.clone(),
+            overtaking: self.remote.overtaking,
         };
         match seat.take(&expected.links, adopted, expected.codec) {
             Ok(()) => self.incoming.deliver(receiver, &peer),

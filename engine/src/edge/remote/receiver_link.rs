@@ -20,7 +20,7 @@ use crate::batch::Payload;
 use crate::batcher::check_schema;
 use crate::edge::{Ending, RejectReason, local};
 use crate::element::{Barrier, StreamElement};
-use crate::wire::{BatchDecoder, PayloadCodec, element_of};
+use crate::wire::{BatchDecoder, PayloadCodec, element_of, guarded};
 
 /// Receives the elements of one edge.
 pub(super) struct ReceiverLink<B: Payload> {
@@ -34,6 +34,8 @@ pub(super) struct ReceiverLink<B: Payload> {
     outflow: Outflow,
     /// Decoded, and the ring has no room for it.
     pending: VecDeque<StreamElement<B>>,
+    /// Whether barriers of unaligned checkpoints overtake.
+    overtaking: bool,
     /// A barrier that overtakes, and the last one was not taken yet.
     priority: Option<Barrier>,
     /// What is granted when the user has taken so many elements.
@@ -79,6 +81,7 @@ impl<B: Payload> ReceiverLink<B> {
             inflow,
             outflow: Outflow::default(),
             pending: VecDeque::new(),
+            overtaking: false,
             priority: None,
             owed: VecDeque::new(),
             held_bytes: 0,
@@ -94,6 +97,10 @@ impl<B: Payload> ReceiverLink<B> {
             is_reading: false,
             is_refused: false,
         }
+    }
+
+    pub(super) fn set_overtaking(&mut self, overtaking: bool) {
+        self.overtaking = overtaking;
     }
 
     /// Takes in what was read, and hands on what is complete, until one of both has no more.
@@ -169,7 +176,7 @@ impl<B: Payload> ReceiverLink<B> {
 
     /// A barrier of an unaligned checkpoint overtakes what waits here and in the ring.
     fn overtake(&mut self) {
-        let Some(ring) = &mut self.ring else {
+        let Some(ring) = self.ring.as_mut().filter(|_| self.overtaking) else {
             return;
         };
         if self.priority.is_none()
@@ -228,9 +235,9 @@ impl<B: Payload> ReceiverLink<B> {
         if self.is_refused {
             return;
         }
-        match self.codec.decode(batch) {
+        match guarded(|| self.codec.decode(batch)) {
             Ok(payload) => self.pending.push_back(StreamElement::Data(payload)),
-            Err(error) => self.refuse(ReasonCode::Undecodable, error.to_string()),
+            Err(error) => self.refuse(ReasonCode::Undecodable, error),
         }
     }
 

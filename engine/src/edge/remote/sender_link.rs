@@ -16,7 +16,7 @@ use super::shared::{RemoteStats, Shared};
 use crate::batch::Payload;
 use crate::edge::{Ending, FailureKind, Popped, RejectReason, local};
 use crate::element::StreamElement;
-use crate::wire::{BatchEncoder, Compression, Encoded, Form, PayloadCodec, control_of};
+use crate::wire::{BatchEncoder, Compression, Encoded, Form, PayloadCodec, control_of, guarded};
 
 /// Bytes of bodies that are encoded ahead of the connection: two sends. What is beyond waits
 /// as elements in the ring.
@@ -203,13 +203,13 @@ impl<B: Payload> SenderLink<B> {
         if self.encoder.is_none() {
             self.encoder = Some(encoder(form, self.session.mode(), self.compression));
         }
-        match self.codec.encode(batch) {
+        match guarded(|| self.codec.encode(batch)) {
             Ok(batch) => {
                 self.waiting = Waiting::Work(Box::new(Work::new(batch, piece, bytes)));
                 true
             }
             Err(error) => {
-                self.fail(FailureKind::Unsendable(error.to_string()), now);
+                self.fail(FailureKind::Unsendable(error), now);
                 false
             }
         }
@@ -262,10 +262,9 @@ impl<B: Payload> SenderLink<B> {
             rows: 1,
             codec: Codec::None,
         };
-        if self.session.mode() == Mode::Undecided {
-            drop(self.session.push_batch(nothing));
-            self.check_error(now);
-        }
+        // Nothing was granted, so it is refused.
+        drop(self.session.push_batch(nothing));
+        self.check_error(now);
     }
 
     /// Gathers frames into a send.

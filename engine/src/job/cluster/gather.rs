@@ -331,7 +331,7 @@ impl Gathering<'_> {
             hosts: self.options.hosts,
             role,
             run,
-            edges: Some(edges),
+            edges,
             counters: self.options.counters,
             commands: VecDeque::new(),
             over_since: None,

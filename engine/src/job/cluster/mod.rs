@@ -19,7 +19,7 @@ pub use hosts::Hosts;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use ringway_shm::{Bell, ring};
+use ringway_shm::Bell;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::clock::{Clock, Monotonic, process_cpu_time};
@@ -28,20 +28,16 @@ use crate::control::{
     CancelCause, Fault, Follower, FollowerAction, JobEnd, Leader, LeaderAction, Message,
     ProcessEnd, StopWay,
 };
-use crate::placement::spawn_side_thread;
 use crate::task::TaskReport;
 
 use super::payload::Erased;
-use super::remote::{RemoteEdges, RemoteError, RunIdentity, WantedHalf};
+use super::remote::{MakeDriver, RemoteEdges, RemoteError, RunIdentity, WantedHalf};
 use connection::Connection;
 use members::Members;
 use reports::Report;
 
 /// Time that process 0 waits at the end for the others to have heard of it.
 const LINGER: Duration = Duration::from_secs(2);
-
-/// The longest time without a look at whether all edges are open.
-const OPENING_LOOK_MAX: Duration = Duration::from_millis(20);
 
 /// The processes that run a job together, as one of them sees the others.
 pub struct Cluster {
@@ -50,8 +46,7 @@ pub struct Cluster {
     hosts: Hosts,
     role: Role,
     run: RunIdentity,
-    /// Opens edges to other processes; away while it does.
-    edges: Option<Box<dyn RemoteEdges>>,
+    edges: Box<dyn RemoteEdges>,
     counters: Vec<ConnectorStats>,
     commands: VecDeque<Command>,
     /// When the end was known here.
@@ -107,40 +102,19 @@ impl Cluster {
         self.hosts.name(process)
     }
 
-    /// Opens edges to other processes, on a thread of its own: meanwhile the others hear of
-    /// this one. `bell` is that of the calling thread.
-    pub(super) fn open(
-        &mut self,
-        wanted: Vec<WantedHalf>,
-        bell: &Bell,
-    ) -> Result<Vec<Erased>, RemoteError> {
-        let (mut edges, run, done) = (self.edges.take(), self.run.clone(), bell.clone());
-        let (mut give_up, mut given_up) = ring::<()>(1, Bell::thread(), Bell::thread());
-        let opening = spawn_side_thread("ringway-open", move || {
-            let is_given_up = &mut || given_up.try_pop().is_ok();
-            let opened = edges
-                .as_mut()
-                .map(|edges| edges.open(&run, wanted, is_given_up));
-            done.ring();
-            (edges, opened)
-        });
-        let opening = opening.map_err(|error| RemoteError(error.to_string()))?;
-        while !opening.is_finished() {
-            bell.arm();
-            self.poll();
-            if self.commands.contains(&Command::Cancel) {
-                // Where it is full it was said before.
-                let _ = give_up.try_push(());
-            }
-            if !opening.is_finished() {
-                self.park(bell, OPENING_LOOK_MAX);
-            }
-        }
-        bell.disarm();
-        let panicked = || RemoteError("whoever opens them has panicked".to_owned());
-        let (edges, opened) = opening.join().map_err(|_| panicked())?;
-        self.edges = edges;
-        opened.unwrap_or_else(|| Err(panicked()))
+    /// Opens edges to other processes.
+    pub(super) fn open(&mut self, wanted: Vec<WantedHalf>) -> Result<Vec<Erased>, RemoteError> {
+        self.edges.open(&self.run, wanted)
+    }
+
+    /// How workers make the drivers of connections, if they do.
+    pub(super) fn drivers(&self) -> Option<MakeDriver> {
+        self.edges.drivers()
+    }
+
+    /// Whether all edges to other processes have their other half.
+    pub(super) fn poll_edges(&mut self) -> Result<bool, RemoteError> {
+        self.edges.poll_opened()
     }
 
     /// Everything of this process is open.

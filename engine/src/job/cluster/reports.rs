@@ -251,7 +251,7 @@ mod tests {
             first_row: Some(Monotonic(Duration::from_millis(5))),
             watermark: Some(i64::MIN),
             operators: vec![OperatorReport {
-                name: "sum".to_owned(),
+                name: "window".to_owned(),
                 counts: RowCounts {
                     late_rows: 1,
                     accepted_late_rows: 2,

@@ -10,7 +10,7 @@ use crate::job::plan::Plan;
 use crate::task::TaskReport;
 use crate::worker::{Host, WorkerCommand};
 
-use super::{JobError, JobHandle, JobOutcome, RunOptions};
+use super::{JobError, JobHandle, JobOutcome, Opened, RunOptions};
 
 /// Starts the part of a plan that runs in this process, one of those of `cluster`. It runs when
 /// everything is open in all of them. What cannot be made or opened here is a failure of the
@@ -27,15 +27,18 @@ pub fn start_in(
 ) -> Result<JobHandle, JobError> {
     let host = Host::new(options.host);
     let bell = Bell::descriptor().map_err(BuildError::Bell)?;
+    let drivers = cluster.drivers();
     let part = Part {
         process: cluster.process(),
-        remote: &mut |wanted| cluster.open(wanted, &bell),
+        has_connections: drivers.is_some(),
+        remote: &mut |wanted| cluster.open(wanted),
     };
     let built = build(plan, &host, part);
     let mut job = JobHandle::new(host.in_use().clone(), bell, Clock::start());
     job.cluster = Some(cluster);
     let made = built.map_err(JobError::from);
-    let made = made.and_then(|built| job.add_workers(plan, options, &host, built));
+    let made =
+        made.and_then(|built| job.add_workers(plan, options, &host, built, drivers.as_ref()));
     if let Err(error) = made {
         job.cannot_be_made(error);
     }
@@ -69,8 +72,27 @@ impl JobHandle {
                 Command::Report => self.tell_progress(),
             }
         }
+        self.tell_when_open();
         if self.local.is_none() && self.tasks_are_over(self.clock.now()) {
             self.tasks_ended();
+        }
+    }
+
+    /// Tells once that all tasks are open, and all edges to other processes.
+    fn tell_when_open(&mut self) {
+        if self.opened != Opened::Tasks || self.stopping.is_some() {
+            return;
+        }
+        let Some(cluster) = &mut self.cluster else {
+            return;
+        };
+        match cluster.poll_edges() {
+            Ok(false) => {}
+            Ok(true) => {
+                self.opened = Opened::All;
+                cluster.opened();
+            }
+            Err(error) => self.cannot_be_made(BuildError::Remote(error).into()),
         }
     }
 

@@ -50,6 +50,10 @@ impl Hasher for FastHasher {
         self.0 = product as u64 ^ (product >> 64) as u64;
     }
 
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(value.into());
+    }
+
     fn write_i64(&mut self, value: i64) {
         self.write_u64(value as u64);
     }

@@ -8,6 +8,7 @@ use arrow::datatypes::{DataType, FieldRef, Int64Type, SchemaRef};
 
 use super::encoding::{KeyEncoding, PlainKind, as_type, columns_at, with_types};
 use super::hash::FastHash;
+use super::number_table::NumberTable;
 use crate::error::OperatorError;
 use crate::operators::SpecError;
 
@@ -26,7 +27,7 @@ enum KeyStore {
     One,
     /// One column that is or casts to int64.
     Int64 {
-        ids: HashMap<i64, u32, FastHash>,
+        ids: NumberTable,
         null: Option<u32>,
         values: Vec<Option<i64>>,
     },
@@ -60,7 +61,7 @@ impl KeyInterner {
         let store = match single {
             _ if fields.is_empty() => KeyStore::One,
             Some(PlainKind::Int64) => KeyStore::Int64 {
-                ids: HashMap::default(),
+                ids: NumberTable::default(),
                 null: None,
                 values: Vec::new(),
             },
@@ -120,18 +121,13 @@ impl KeyInterner {
                 let column = column.as_primitive::<Int64Type>();
                 if column.null_count() == 0 {
                     out.extend(column.values().iter().map(|&value| {
-                        *ids.entry(value)
-                            .or_insert_with(|| numbers.next_for(values, Some(value)))
+                        ids.number_of(value, || numbers.next_for(values, Some(value)))
                     }));
                     return Ok(());
                 }
-                out.extend(column.iter().map(|value| {
-                    match value {
-                        Some(value) => *ids
-                            .entry(value)
-                            .or_insert_with(|| numbers.next_for(values, Some(value))),
-                        None => *null.get_or_insert_with(|| numbers.next_for(values, None)),
-                    }
+                out.extend(column.iter().map(|value| match value {
+                    Some(value) => ids.number_of(value, || numbers.next_for(values, Some(value))),
+                    None => *null.get_or_insert_with(|| numbers.next_for(values, None)),
                 }));
             }
             KeyStore::Bytes {
@@ -172,7 +168,7 @@ impl KeyInterner {
         match &mut self.store {
             KeyStore::One => return,
             KeyStore::Int64 { ids, null, values } => match values[id as usize] {
-                Some(value) => drop(ids.remove(&value)),
+                Some(value) => ids.remove(value),
                 None => *null = None,
             },
             KeyStore::Bytes { ids, values, .. } => {
@@ -181,6 +177,24 @@ impl KeyInterner {
             }
         }
         self.free.push(id);
+    }
+
+    /// Forgets all keys, whatever uses them.
+    pub(crate) fn clear(&mut self) {
+        self.uses.clear();
+        self.free.clear();
+        match &mut self.store {
+            KeyStore::One => {}
+            KeyStore::Int64 { ids, null, values } => {
+                *ids = NumberTable::default();
+                *null = None;
+                values.clear();
+            }
+            KeyStore::Bytes { ids, values, .. } => {
+                ids.clear();
+                values.clear();
+            }
+        }
     }
 
     /// The key columns of `ids`, in that order.

@@ -7,6 +7,8 @@ use arrow::compute::SortOptions;
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use arrow::row::{RowConverter, SortField};
 
+mod bar;
+
 use crate::column::event_times;
 use crate::element::{EventTime, Watermark};
 use crate::error::OperatorError;
@@ -22,6 +24,8 @@ use crate::operators::schema::{
 };
 use crate::operators::top::{Top, TopState};
 use crate::operators::window::{Window, WindowAssigner};
+
+use bar::Bar;
 
 /// Rows that kept rows may hold on to beyond four times their own number, before they are
 /// copied out of the batches that they came in.
@@ -79,6 +83,8 @@ pub struct TopN {
     interner: KeyInterner,
     converter: RowConverter,
     state: TopState<u32, Box<[u8]>, RowOfBatch>,
+    /// Leaves rows out that cannot be among the first, where that is simple to tell.
+    bar: Option<Bar>,
     staged: StagedRows,
     current: Option<(Top<u32, RowOfBatch>, usize)>,
     advancing: Option<Watermark>,
@@ -161,6 +167,7 @@ impl TopN {
             interner: KeyInterner::new(&input, &spec.key_columns)?,
             converter: spec.converter(&input)?,
             state: TopState::new(spec.rows_max, spec.windows),
+            bar: Bar::new(&input, &spec),
             input,
             spec,
             staged,
@@ -169,6 +176,15 @@ impl TopN {
             held_rows: 0,
             counts: RowCounts::default(),
         })
+    }
+
+    /// The same with every row that is equal to the last one, so that there may be more than
+    /// `rows_max`; equal rows have the same rank.
+    #[must_use]
+    pub fn with_ties(mut self) -> Self {
+        self.state = self.state.with_ties(|one, other| one == other);
+        self.bar = self.bar.map(Bar::with_ties);
+        self
     }
 
     /// The same operator, whose columns go by other names: two of them may have one otherwise.
@@ -219,7 +235,7 @@ impl TopN {
             let mut kept = |key: &u32| interner.hold(*key);
             is_kept |= self
                 .state
-                .offer(key, time, |other| **other <= *by, make, &mut kept);
+                .offer(key, time, |other| (**other).cmp(by), make, &mut kept);
         }
         // Without windows a key stays for ever.
         if self.spec.windows.is_some() {
@@ -282,12 +298,22 @@ impl Gather for TopN {
     ) -> Result<(), OperatorError> {
         require_same_types(&self.input, batch.schema_ref())?;
         let is_late = |time| self.state.is_late(time);
-        let batch = set_late_aside(batch, is_late, self.spec.late, &mut self.counts, out)?;
+        let candidates = match &mut self.bar {
+            Some(bar) => bar.candidates(&batch, |time| is_late(Some(time)))?,
+            None => None,
+        };
+        let batch = match candidates {
+            Some(candidates) => candidates,
+            None => set_late_aside(batch, is_late, self.spec.late, &mut self.counts, out)?,
+        };
         self.add(batch)
     }
 
     fn advance(&mut self, watermark: EventTime) {
         self.state.advance(watermark);
+        if let Some(bar) = &mut self.bar {
+            bar.advance(watermark);
+        }
     }
 
     fn advancing(&mut self) -> &mut Option<Watermark> {
@@ -308,11 +334,11 @@ impl Gather for TopN {
                     (top, 0)
                 }
             };
-            let Some(row) = top.rows.get(at) else {
+            let Some((rank, row)) = top.rows.get(at) else {
                 continue;
             };
             self.staged.rows.push(Some(row));
-            self.staged.ranks.push(at as i64 + 1);
+            self.staged.ranks.push(*rank as i64);
             self.staged.windows.extend(top.window);
             self.current = Some((top, at + 1));
         }

@@ -15,13 +15,14 @@ use crate::operators::SpecError;
 use crate::operators::aggregate::KeyInterner;
 use crate::operators::gather::Gather;
 use crate::operators::late::set_late_aside;
-use crate::operators::row_of_batch::RowOfBatch;
 use crate::operators::schema::require_same_types;
+use crate::operators::state::Numbers;
 
 use super::columns::JoinedRows;
+use super::held::RowNumber;
 use super::kind::JoinKind;
 use super::schema::JoinSpec;
-use super::state::{Entering, JoinState};
+use super::state::{Entering, Entry, Flipped, JoinOutput, JoinState};
 
 /// Joins record batches by key and event time.
 ///
@@ -63,7 +64,7 @@ pub struct Join {
     keys: KeyInterner,
     key_schema: SchemaRef,
     spec: JoinSpec,
-    state: JoinState<u32, RowOfBatch, RowOfBatch>,
+    state: JoinState<Numbers, RowNumber, RowNumber>,
     joined: JoinedRows,
     entering: Option<EnteringBatch>,
     advancing: Option<Watermark>,
@@ -80,12 +81,13 @@ struct JoinInput {
 /// A batch whose rows are entering.
 struct EnteringBatch {
     is_left: bool,
-    batch: Arc<RecordBatch>,
+    /// The number of the batch.
+    batch: u32,
     times: Int64Array,
     keys: Vec<u32>,
     null_keys: Option<NullBuffer>,
     next: usize,
-    row: Option<Entering<u32, RowOfBatch>>,
+    row: Option<Entering<u32, RowNumber>>,
 }
 
 impl Join {
@@ -171,7 +173,10 @@ impl Join {
         self.entering = Some(EnteringBatch {
             is_left,
             times: event_times(&batch)?.clone(),
-            batch: Arc::new(batch),
+            batch: match is_left {
+                true => self.joined.left.add(&batch),
+                false => self.joined.right.add(&batch),
+            },
             keys,
             null_keys,
             next: 0,
@@ -184,39 +189,51 @@ impl Join {
     #[cfg(test)]
     pub(super) fn waiting(&self) -> (usize, usize, usize) {
         let (left, right) = self.state.waiting();
+        let held = self.joined.left.len() + self.joined.right.len();
+        assert!(
+            left + right > 0 || held == 0,
+            "batches go with their last row"
+        );
         (left, right, self.keys.live())
     }
 }
 
 impl EnteringBatch {
-    /// Goes on with the rows; returns whether all are in.
+    /// Lets rows enter; returns whether all are in.
     fn enter(
         &mut self,
-        state: &mut JoinState<u32, RowOfBatch, RowOfBatch>,
-        joined: &mut JoinedRows,
+        mut entry: Entry<'_, Numbers, RowNumber, RowNumber>,
+        out: &mut impl JoinOutput<RowNumber, RowNumber>,
         keys: &mut KeyInterner,
     ) -> bool {
-        while self.next < self.keys.len() {
-            let key = self.keys[self.next];
-            let row = self.row.get_or_insert_with(|| {
-                let nulls = self.null_keys.as_ref();
-                let matches = nulls.is_none_or(|nulls| nulls.is_valid(self.next));
-                let row = RowOfBatch {
-                    batch: Arc::clone(&self.batch),
-                    row: self.next as u32,
-                };
-                state.entering(matches.then_some(key), row, self.times.value(self.next))
-            });
-            let mut kept = |key: &u32| keys.hold(*key);
-            let is_in = match self.is_left {
-                true => state.enter_left(row, joined, &mut kept),
-                false => state.enter_right(row, joined, &mut kept),
-            };
-            if !is_in {
+        if let Some(row) = &mut self.row {
+            if !entry.go_on(row, out, &mut |key| keys.hold(*key)) {
                 return false;
             }
-            keys.release(key);
             self.row = None;
+            keys.release(self.keys[self.next]);
+            self.next += 1;
+        }
+        let nulls = self.null_keys.as_ref();
+        while let Some(key) = self.keys.get(self.next) {
+            let row = RowNumber {
+                batch: self.batch,
+                row: self.next as u32,
+            };
+            let matches = nulls.is_none_or(|nulls| nulls.is_valid(self.next));
+            let time = self.times.value(self.next);
+            let mut held = 0;
+            let mut kept = |_: &u32| held += 1;
+            self.row = entry.begin(matches.then_some(key), row, time, out, &mut kept);
+            // The row's own hold goes over to the first time that it is kept.
+            if self.row.is_some() {
+                (0..held).for_each(|_| keys.hold(*key));
+                return false;
+            }
+            match held {
+                0 => keys.release(*key),
+                _ => (1..held).for_each(|_| keys.hold(*key)),
+            }
             self.next += 1;
         }
         true
@@ -249,12 +266,26 @@ impl Gather for Join {
     fn fill(&mut self) -> Result<bool, OperatorError> {
         let keys = &mut self.keys;
         if let Some(entering) = &mut self.entering {
-            if !entering.enter(&mut self.state, &mut self.joined, keys) {
+            let joined = &mut self.joined;
+            let is_in = match entering.is_left {
+                true => entering.enter(self.state.left(), joined, keys),
+                false => entering.enter(self.state.right(), &mut Flipped(joined), keys),
+            };
+            if !is_in {
                 return Ok(false);
+            }
+            match entering.is_left {
+                true => self.joined.left.release(entering.batch),
+                false => self.joined.right.release(entering.batch),
             }
             self.entering = None;
         }
         if self.advancing.is_none_or(|watermark| watermark.idle) {
+            return Ok(true);
+        }
+        if self.state.end() {
+            keys.clear();
+            self.joined.let_all_go();
             return Ok(true);
         }
         let mut released = |key: &u32| keys.release(*key);

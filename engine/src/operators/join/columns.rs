@@ -8,19 +8,20 @@ use arrow::datatypes::SchemaRef;
 use crate::element::EventTime;
 use crate::error::OperatorError;
 use crate::limits::BATCH_ROWS;
-use crate::operators::row_of_batch::{PickedRows, RowOfBatch};
 use crate::operators::schema::renamed;
 
+use super::held::{HeldRows, RowNumber};
 use super::state::JoinOutput;
 use super::time::JoinTime;
 
-/// The results of a join in the making.
+/// The results of a join in the making, and the rows that they may be made of.
 pub(super) struct JoinedRows {
     schema: SchemaRef,
     time: JoinTime,
     /// Results begin with their time; those without take it from their only row.
     has_time: bool,
-    sides: [Option<(SchemaRef, PickedRows)>; 2],
+    pub(super) left: HeldRows,
+    pub(super) right: HeldRows,
     times: Vec<EventTime>,
 }
 
@@ -34,12 +35,12 @@ impl JoinedRows {
         right: Option<SchemaRef>,
     ) -> Self {
         let pairs = left.is_some() && right.is_some();
-        let side = |of: Option<SchemaRef>| of.map(|schema| (schema, PickedRows::default()));
         Self {
             schema,
             time,
             has_time: pairs || matches!(time, JoinTime::SameWindow(_)),
-            sides: [side(left), side(right)],
+            left: HeldRows::new(left),
+            right: HeldRows::new(right),
             times: Vec::new(),
         }
     }
@@ -55,6 +56,12 @@ impl JoinedRows {
 
     pub(super) fn is_empty(&self) -> bool {
         self.times.is_empty()
+    }
+
+    /// No row is kept any more.
+    pub(super) fn let_all_go(&mut self) {
+        self.left.release_all();
+        self.right.release_all();
     }
 
     /// The batch of the results; none is left.
@@ -74,24 +81,42 @@ impl JoinedRows {
                 columns.push(Arc::new(Int64Array::from_iter_values(ends)));
             }
         }
-        for (schema, rows) in self.sides.iter_mut().flatten() {
-            columns.extend(rows.take(schema)?);
-        }
+        columns.extend(self.left.take_picked()?);
+        columns.extend(self.right.take_picked()?);
         Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
     }
 }
 
-impl JoinOutput<RowOfBatch, RowOfBatch> for JoinedRows {
-    fn give(&mut self, time: EventTime, left: Option<&RowOfBatch>, right: Option<&RowOfBatch>) {
+impl JoinOutput<RowNumber, RowNumber> for JoinedRows {
+    #[inline]
+    fn give(&mut self, time: EventTime, left: Option<&RowNumber>, right: Option<&RowNumber>) {
         self.times.push(time);
-        for (side, row) in self.sides.iter_mut().zip([left, right]) {
-            if let Some((_, rows)) = side {
-                rows.push(row);
-            }
+        self.left.pick(left.copied());
+        self.right.pick(right.copied());
+    }
+
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.times.len() >= BATCH_ROWS
+    }
+
+    #[inline]
+    fn keep(&mut self, left: Option<&RowNumber>, right: Option<&RowNumber>) {
+        if let Some(row) = left {
+            self.left.hold(row.batch);
+        }
+        if let Some(row) = right {
+            self.right.hold(row.batch);
         }
     }
 
-    fn is_full(&self) -> bool {
-        self.times.len() >= BATCH_ROWS
+    #[inline]
+    fn let_go(&mut self, left: Option<RowNumber>, right: Option<RowNumber>) {
+        if let Some(row) = left {
+            self.left.release(row.batch);
+        }
+        if let Some(row) = right {
+            self.right.release(row.batch);
+        }
     }
 }

@@ -54,6 +54,16 @@ impl JoinKind {
         matches!(self, Self::Inner | Self::Left | Self::Right | Self::Full)
     }
 
+    /// Whether left rows come out, in pairs or alone.
+    pub(super) const fn gives_left(self) -> bool {
+        !matches!(self, Self::RightSemi | Self::RightAnti)
+    }
+
+    /// Whether right rows come out, in pairs or alone.
+    pub(super) const fn gives_right(self) -> bool {
+        !matches!(self, Self::LeftSemi | Self::LeftAnti)
+    }
+
     pub(super) const fn left_alone(self) -> Alone {
         Alone {
             matched: matches!(self, Self::LeftSemi),

@@ -5,12 +5,13 @@
 
 mod columnar;
 mod columns;
-mod due;
+mod held;
 mod kind;
 mod schema;
 mod state;
 mod time;
 mod typed;
+mod waiting;
 
 pub use columnar::Join;
 pub use kind::JoinKind;

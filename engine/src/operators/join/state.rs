@@ -1,14 +1,11 @@
 //! The rows that wait for a match, and the rules by which they come and go.
 
-use std::collections::{HashMap, VecDeque};
-use std::hash::Hash;
-
 use crate::element::EventTime;
-use crate::operators::aggregate::FastHash;
+use crate::operators::state::KeyForm;
 
-use super::due::DueKeys;
 use super::kind::{Alone, JoinKind};
 use super::time::{JoinTime, JoinTimes};
+use super::waiting::{Kept, KeptRows, Waiting};
 
 /// Rows whose time is past that one call lets go of, so that freeing many does not hold the
 /// core.
@@ -21,16 +18,30 @@ pub(super) trait JoinOutput<L, R> {
 
     /// Whether to stop until there is room.
     fn is_full(&self) -> bool;
+
+    /// A row is kept from now on.
+    fn keep(&mut self, _left: Option<&L>, _right: Option<&R>) {}
+
+    /// A row that was kept is not any more.
+    fn let_go(&mut self, _left: Option<L>, _right: Option<R>) {}
 }
 
 /// The rows of both sides that wait for a match.
-pub(super) struct JoinState<K, L, R> {
+pub(super) struct JoinState<K: KeyForm, L, R> {
     kind: JoinKind,
     time: JoinTime,
     left: Waiting<K, L>,
     right: Waiting<K, R>,
     /// The first join time that may still come.
     frontier: i128,
+}
+
+/// Where the rows of one side enter a join.
+pub(super) struct Entry<'a, K: KeyForm, A, B> {
+    meeting: Meeting,
+    time: JoinTime,
+    own: &'a mut Waiting<K, A>,
+    other: &'a mut Waiting<K, B>,
 }
 
 /// A row on its way into a join.
@@ -56,30 +67,18 @@ struct Meeting {
     pairs: bool,
     own: Alone,
     other: Alone,
+    /// Rows of the own side do not come out: it only matters whether there is one.
+    own_is_asked_for_only: bool,
     /// Rows of the other side match that are this much later, at least and at most.
     from: i128,
     upto: i128,
     frontier: i128,
 }
 
-/// The rows of one side that wait, by key and time.
-struct Waiting<K, T> {
-    by_key: HashMap<K, VecDeque<Kept<T>>, FastHash>,
-    /// All rows by time; those of a key in the order in which they wait.
-    due: DueKeys<K>,
-}
-
-struct Kept<T> {
-    time: EventTime,
-    /// None when the row is done with before its time.
-    row: Option<T>,
-    matched: bool,
-}
-
 /// Sees a side's rows as the left ones.
-struct Flipped<'a, O>(&'a mut O);
+pub(super) struct Flipped<'a, O>(pub(super) &'a mut O);
 
-impl<K: Eq + Hash + Clone, L: Clone, R: Clone> JoinState<K, L, R> {
+impl<K: KeyForm, L: Clone, R: Clone> JoinState<K, L, R> {
     pub(super) fn new(kind: JoinKind, time: JoinTime) -> Self {
         Self {
             kind,
@@ -95,59 +94,59 @@ impl<K: Eq + Hash + Clone, L: Clone, R: Clone> JoinState<K, L, R> {
         time.is_none_or(|time| i128::from(self.time.last_time_of(time)) < self.frontier)
     }
 
-    /// A row with an event time that is about to enter; without a key nothing matches it.
-    pub(super) fn entering<T>(&self, key: Option<K>, row: T, time: EventTime) -> Entering<K, T> {
-        Entering {
-            key,
-            row,
-            times: self.time.times_of(time),
-            offer: None,
+    /// Lets left rows enter. What their results go to is that of the join.
+    pub(super) fn left(&mut self) -> Entry<'_, K, L, R> {
+        let bounds = self.time.bounds();
+        Entry {
+            meeting: Meeting {
+                pairs: self.kind.gives_pairs(),
+                own: self.kind.left_alone(),
+                other: self.kind.right_alone(),
+                own_is_asked_for_only: !self.kind.gives_left(),
+                from: bounds.lower_ms().into(),
+                upto: bounds.upper_ms().into(),
+                frontier: self.frontier,
+            },
+            time: self.time,
+            own: &mut self.left,
+            other: &mut self.right,
         }
     }
 
-    /// Goes on with a left row; returns whether it is in, and calls `kept` each time that its
-    /// key is kept.
-    pub(super) fn enter_left(
-        &mut self,
-        entering: &mut Entering<K, L>,
-        out: &mut impl JoinOutput<L, R>,
-        kept: &mut dyn FnMut(&K),
-    ) -> bool {
+    /// Lets right rows enter. What their results go to is [`Flipped`].
+    pub(super) fn right(&mut self) -> Entry<'_, K, R, L> {
         let bounds = self.time.bounds();
-        let meeting = Meeting {
-            pairs: self.kind.gives_pairs(),
-            own: self.kind.left_alone(),
-            other: self.kind.right_alone(),
-            from: bounds.lower_ms().into(),
-            upto: bounds.upper_ms().into(),
-            frontier: self.frontier,
-        };
-        meeting.enter(entering, &mut self.left, &mut self.right, out, kept)
-    }
-
-    /// Goes on with a right row, as [`JoinState::enter_left`] does with a left one.
-    pub(super) fn enter_right(
-        &mut self,
-        entering: &mut Entering<K, R>,
-        out: &mut impl JoinOutput<L, R>,
-        kept: &mut dyn FnMut(&K),
-    ) -> bool {
-        let bounds = self.time.bounds();
-        let meeting = Meeting {
-            pairs: self.kind.gives_pairs(),
-            own: self.kind.right_alone(),
-            other: self.kind.left_alone(),
-            from: -i128::from(bounds.upper_ms()),
-            upto: -i128::from(bounds.lower_ms()),
-            frontier: self.frontier,
-        };
-        let out = &mut Flipped(out);
-        meeting.enter(entering, &mut self.right, &mut self.left, out, kept)
+        Entry {
+            meeting: Meeting {
+                pairs: self.kind.gives_pairs(),
+                own: self.kind.right_alone(),
+                other: self.kind.left_alone(),
+                own_is_asked_for_only: !self.kind.gives_right(),
+                from: -i128::from(bounds.upper_ms()),
+                upto: -i128::from(bounds.lower_ms()),
+                frontier: self.frontier,
+            },
+            time: self.time,
+            own: &mut self.right,
+            other: &mut self.left,
+        }
     }
 
     /// A watermark has come.
     pub(super) fn advance(&mut self, watermark: EventTime) {
         self.frontier = self.frontier.max(self.time.frontier(watermark));
+    }
+
+    /// Lets go of all rows at once, if nothing can match any and none is given alone; returns
+    /// whether it did. Nothing says that their keys are released.
+    pub(super) fn end(&mut self) -> bool {
+        let (left, right) = (self.kind.left_alone(), self.kind.right_alone());
+        let is_over = self.frontier == JoinTime::AFTER_ALL && !left.unmatched && !right.unmatched;
+        if is_over {
+            self.left = Waiting::default();
+            self.right = Waiting::default();
+        }
+        is_over
     }
 
     /// Lets go of rows that nothing can match any more, left ones first, and gives those that
@@ -156,7 +155,7 @@ impl<K: Eq + Hash + Clone, L: Clone, R: Clone> JoinState<K, L, R> {
     pub(super) fn expire(
         &mut self,
         out: &mut impl JoinOutput<L, R>,
-        released: &mut dyn FnMut(&K),
+        released: &mut dyn FnMut(&K::Key),
     ) -> bool {
         let bounds = self.time.bounds();
         let left_before = self.frontier - i128::from(bounds.upper_ms());
@@ -177,41 +176,64 @@ impl<K: Eq + Hash + Clone, L: Clone, R: Clone> JoinState<K, L, R> {
     /// Rows that wait, of both sides.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> (usize, usize) {
-        assert_eq!(
-            self.left.due.len() + self.right.due.len() == 0,
-            self.left.by_key.is_empty() && self.right.by_key.is_empty(),
-            "keys go with their last row"
-        );
-        (self.left.due.len(), self.right.due.len())
+        (self.left.len(), self.right.len())
     }
 }
 
-impl Meeting {
-    fn enter<K: Eq + Hash + Clone, A: Clone, B>(
-        self,
-        entering: &mut Entering<K, A>,
-        own: &mut Waiting<K, A>,
-        other: &mut Waiting<K, B>,
+impl<K: KeyForm, A: Clone, B> Entry<'_, K, A, B> {
+    /// Begins with a row that has an event time; without a key nothing matches it. Calls `kept`
+    /// each time that its key is kept. Returns the row where it is not in, because there is no
+    /// room for results.
+    #[inline]
+    pub(super) fn begin(
+        &mut self,
+        key: Option<&K::Key>,
+        row: A,
+        time: EventTime,
         out: &mut impl JoinOutput<A, B>,
-        kept: &mut dyn FnMut(&K),
+        kept: &mut impl FnMut(&K::Key),
+    ) -> Option<Entering<K::Key, A>> {
+        let Some(time) = self.time.only_time_of(time) else {
+            let mut entering = Entering {
+                key: key.cloned(),
+                row,
+                times: self.time.times_of(time),
+                offer: None,
+            };
+            return (!self.go_on(&mut entering, out, kept)).then_some(entering);
+        };
+        let mut offer = Offer::at(time);
+        if self.offer(key, &row, &mut offer, out, kept) {
+            return None;
+        }
+        Some(Entering {
+            key: key.cloned(),
+            row,
+            times: JoinTimes::Own(None),
+            offer: Some(offer),
+        })
+    }
+
+    /// Goes on with a row; returns whether it is in.
+    pub(super) fn go_on(
+        &mut self,
+        entering: &mut Entering<K::Key, A>,
+        out: &mut impl JoinOutput<A, B>,
+        kept: &mut impl FnMut(&K::Key),
     ) -> bool {
+        let frontier = self.meeting.frontier;
         loop {
             let mut offer = match entering.offer.take() {
                 Some(offer) => offer,
                 None => {
-                    let frontier = self.frontier;
                     let in_time = |time: &EventTime| i128::from(*time) >= frontier;
                     let Some(time) = entering.times.find(in_time) else {
                         return true;
                     };
-                    Offer {
-                        time,
-                        next: None,
-                        matched: false,
-                    }
+                    Offer::at(time)
                 }
             };
-            if out.is_full() || !self.offer(entering, &mut offer, own, other, out, kept) {
+            if !self.offer(entering.key.as_ref(), &entering.row, &mut offer, out, kept) {
                 entering.offer = Some(offer);
                 return false;
             }
@@ -220,62 +242,82 @@ impl Meeting {
 
     /// Offers the row to the other side and keeps it where another match may come; returns
     /// whether that is done.
-    fn offer<K: Eq + Hash + Clone, A: Clone, B>(
-        &self,
-        entering: &Entering<K, A>,
+    #[inline]
+    fn offer(
+        &mut self,
+        key: Option<&K::Key>,
+        row: &A,
         offer: &mut Offer,
-        own: &mut Waiting<K, A>,
-        other: &mut Waiting<K, B>,
         out: &mut impl JoinOutput<A, B>,
-        kept: &mut dyn FnMut(&K),
+        kept: &mut impl FnMut(&K::Key),
     ) -> bool {
-        let candidates = entering
-            .key
-            .as_ref()
-            .and_then(|key| other.by_key.get_mut(key));
-        if let Some(candidates) = candidates
-            && !self.offer_to(candidates, &entering.row, offer, out)
+        if out.is_full() {
+            return false;
+        }
+        let meeting = self.meeting;
+        if let Some(candidates) = key.and_then(|key| self.other.of_key(key))
+            && !meeting.offer_to(candidates, row, offer, out)
         {
             return false;
         }
-        if offer.matched && self.own.ends_at_match {
+        if offer.matched && meeting.own.ends_at_match {
             return true;
         }
-        let may_match = i128::from(offer.time) + self.upto >= self.frontier;
-        match &entering.key {
+        let may_match = i128::from(offer.time) + meeting.upto >= meeting.frontier;
+        match key {
             Some(key) if may_match => {
-                own.keep(key, offer, &entering.row);
-                kept(key);
+                let waits = Kept {
+                    time: offer.time,
+                    row: Some(row.clone()),
+                    matched: offer.matched,
+                };
+                if self.own.keep(key, waits, meeting.own_is_asked_for_only) {
+                    out.keep(Some(row), None);
+                    kept(key);
+                }
             }
-            _ if self.own.unmatched && !offer.matched => {
-                out.give(offer.time, Some(&entering.row), None);
+            _ if meeting.own.unmatched && !offer.matched => {
+                out.give(offer.time, Some(row), None);
             }
             _ => {}
         }
         true
     }
+}
 
+impl Offer {
+    const fn at(time: EventTime) -> Self {
+        Self {
+            time,
+            next: None,
+            matched: false,
+        }
+    }
+}
+
+impl Meeting {
     /// Offers a row to those of the other side with its key; returns whether that is done.
     fn offer_to<A, B>(
         &self,
-        candidates: &mut VecDeque<Kept<B>>,
+        candidates: &mut KeptRows<B>,
         row: &A,
         offer: &mut Offer,
         out: &mut impl JoinOutput<A, B>,
     ) -> bool {
         let time = i128::from(offer.time);
-        let start = offer.next.unwrap_or_else(|| {
-            candidates.partition_point(|kept| i128::from(kept.time) < time + self.from)
-        });
-        for (index, kept) in candidates.iter_mut().enumerate().skip(start) {
+        let start = offer.next;
+        let start = start.unwrap_or_else(|| candidates.before(time + self.from));
+        let mut next = start;
+        while let Some(kept) = candidates.get_mut(next) {
             if i128::from(kept.time) > time + self.upto {
                 break;
             }
+            next += 1;
             let Some(candidate) = &kept.row else {
                 continue;
             };
             if out.is_full() {
-                offer.next = Some(index);
+                offer.next = Some(next - 1);
                 return false;
             }
             (offer.matched, kept.matched) = (true, true);
@@ -286,7 +328,7 @@ impl Meeting {
                 out.give(kept.time, None, Some(candidate));
             }
             if self.other.ends_at_match {
-                kept.row = None;
+                out.let_go(None, kept.row.take());
             }
             if self.own.matched {
                 out.give(offer.time, Some(row), None);
@@ -299,67 +341,6 @@ impl Meeting {
     }
 }
 
-impl<K: Eq + Hash + Clone, T: Clone> Waiting<K, T> {
-    fn keep(&mut self, key: &K, offer: &Offer, row: &T) {
-        let kept = Kept {
-            time: offer.time,
-            row: Some(row.clone()),
-            matched: offer.matched,
-        };
-        let rows = self.by_key.entry(key.clone()).or_default();
-        match rows.back() {
-            Some(last) if last.time > offer.time => {
-                let at = rows.partition_point(|kept| kept.time <= offer.time);
-                rows.insert(at, kept);
-            }
-            _ => rows.push_back(kept),
-        }
-        self.due.push(offer.time, key.clone());
-    }
-
-    fn expire<O>(
-        &mut self,
-        before: i128,
-        alone: Alone,
-        budget: &mut usize,
-        out: &mut impl JoinOutput<T, O>,
-        released: &mut dyn FnMut(&K),
-    ) -> bool {
-        while let Some(time) = self.due.next_time() {
-            if i128::from(time) >= before {
-                break;
-            }
-            if *budget == 0 || out.is_full() {
-                return false;
-            }
-            *budget -= 1;
-            // Invariant: its time was looked at just above, and what is due waits.
-            let (_, key) = self.due.pop().expect("looked at");
-            let rows = self.by_key.get_mut(&key).expect("a key with a row");
-            // The rows of a key are due in the order in which they wait.
-            let kept = rows.pop_front().expect("a row that is due");
-            debug_assert_eq!(kept.time, time);
-            if rows.is_empty() {
-                self.by_key.remove(&key);
-            }
-            if let Some(row) = kept.row.filter(|_| alone.unmatched && !kept.matched) {
-                out.give(time, Some(&row), None);
-            }
-            released(&key);
-        }
-        true
-    }
-}
-
-impl<K, T> Default for Waiting<K, T> {
-    fn default() -> Self {
-        Self {
-            by_key: HashMap::default(),
-            due: DueKeys::default(),
-        }
-    }
-}
-
 impl<L, R, O: JoinOutput<L, R>> JoinOutput<R, L> for Flipped<'_, O> {
     fn give(&mut self, time: EventTime, left: Option<&R>, right: Option<&L>) {
         self.0.give(time, right, left);
@@ -367,5 +348,12 @@ impl<L, R, O: JoinOutput<L, R>> JoinOutput<R, L> for Flipped<'_, O> {
 
     fn is_full(&self) -> bool {
         self.0.is_full()
+    }
+    fn keep(&mut self, left: Option<&R>, right: Option<&L>) {
+        self.0.keep(right, left);
+    }
+
+    fn let_go(&mut self, left: Option<R>, right: Option<L>) {
+        self.0.let_go(right, left);
     }
 }

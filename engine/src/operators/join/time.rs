@@ -6,9 +6,6 @@ use crate::operators::window::{Window, WindowAssigner};
 
 use super::kind::JoinKind;
 
-/// Later than every event time, whatever bounds are added.
-const AFTER_ALL: i128 = i128::MAX / 2;
-
 /// A right row matches a left one whose event time plus `lower_ms` is at most its own, and
 /// plus `upper_ms` at least: `left + lower <= right <= left + upper`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,14 +24,19 @@ pub enum JoinTime {
 }
 
 /// The times at which a row joins: its own, or that of each of its windows.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum JoinTimes {
     Own(Option<EventTime>),
-    Windows {
-        assigner: WindowAssigner,
-        next: i128,
-        last: i128,
-    },
+    /// In a box, because nearly all rows have one time.
+    Windows(Box<WindowTimes>),
+}
+
+/// The last times of the windows from `next` to `last`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WindowTimes {
+    assigner: WindowAssigner,
+    next: i128,
+    last: i128,
 }
 
 impl IntervalBounds {
@@ -61,6 +63,9 @@ impl IntervalBounds {
 }
 
 impl JoinTime {
+    /// A frontier later than every event time, whatever bounds are added.
+    pub(super) const AFTER_ALL: i128 = i128::MAX / 2;
+
     /// The bounds between the times at which rows join.
     pub(super) const fn bounds(self) -> IntervalBounds {
         match self {
@@ -76,12 +81,26 @@ impl JoinTime {
     /// its last, so that rows of the same window, and no others, join at the same time.
     pub(super) fn times_of(self, time: EventTime) -> JoinTimes {
         match self {
-            Self::Interval(_) => JoinTimes::Own(Some(time)),
-            Self::SameWindow(assigner) => JoinTimes::Windows {
-                assigner,
-                next: assigner.first_number(time),
-                last: assigner.last_number(time),
-            },
+            Self::SameWindow(assigner) if !assigner.is_tumbling() => {
+                JoinTimes::Windows(Box::new(WindowTimes {
+                    assigner,
+                    next: assigner.first_number(time),
+                    last: assigner.last_number(time),
+                }))
+            }
+            _ => JoinTimes::Own(self.only_time_of(time)),
+        }
+    }
+
+    /// The time at which a row of event time `time` joins, if it is always one.
+    #[inline]
+    pub(super) fn only_time_of(self, time: EventTime) -> Option<EventTime> {
+        match self {
+            Self::Interval(_) => Some(time),
+            Self::SameWindow(assigner) if assigner.is_tumbling() => {
+                Some(assigner.pane_of(time).last)
+            }
+            Self::SameWindow(_) => None,
         }
     }
 
@@ -89,7 +108,7 @@ impl JoinTime {
     /// watermark reaches their last event time, as they are everywhere.
     pub(super) fn frontier(self, watermark: EventTime) -> i128 {
         match self {
-            _ if watermark == EVENT_TIME_MAX => AFTER_ALL,
+            _ if watermark == EVENT_TIME_MAX => Self::AFTER_ALL,
             Self::Interval(_) => watermark.into(),
             Self::SameWindow(_) => i128::from(watermark) + 1,
         }
@@ -141,13 +160,9 @@ impl Iterator for JoinTimes {
     fn next(&mut self) -> Option<EventTime> {
         match self {
             Self::Own(time) => time.take(),
-            Self::Windows {
-                assigner,
-                next,
-                last,
-            } => (*next <= *last).then(|| {
-                *next += 1;
-                assigner.window(*next - 1).last()
+            Self::Windows(times) => (times.next <= times.last).then(|| {
+                times.next += 1;
+                times.assigner.window(times.next - 1).last()
             }),
         }
     }

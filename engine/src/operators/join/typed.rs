@@ -9,9 +9,10 @@ use crate::limits::BATCH_ROWS;
 use crate::operator::{Emitter, RowCounts, SideTag};
 use crate::operators::gather::Gather;
 use crate::operators::late::set_late_rows_aside;
+use crate::operators::state::Values;
 
 use super::kind::JoinKind;
-use super::state::{Entering, JoinOutput, JoinState};
+use super::state::{Entering, Entry, Flipped, JoinOutput, JoinState};
 use super::time::JoinTime;
 
 /// Where the rows of either side go that come too late to join, or have no event time.
@@ -27,13 +28,13 @@ pub struct LateTags<L, R> {
 /// A function makes a value of each result: of both rows of a pair, or of one alone. The event
 /// time of a pair is the later of both, that of a row alone its own, and in a join by window
 /// the last of the window.
-pub struct KeyedJoin<K, L, R, O, KL, KR, F> {
+pub struct KeyedJoin<K: Eq + Hash + Clone, L, R, O, KL, KR, F> {
     kind: JoinKind,
     time: JoinTime,
     left_key: KL,
     right_key: KR,
     late: LateTags<L, R>,
-    state: JoinState<K, L, R>,
+    state: JoinState<Values<K>, L, R>,
     joined: Joined<O, F>,
     entering: Option<Either<EnteringRows<K, L>, EnteringRows<K, R>>>,
     advancing: Option<Watermark>,
@@ -119,21 +120,32 @@ impl<K: Eq + Hash + Clone, T> EnteringRows<K, T> {
         }
     }
 
-    /// Begins with the next row unless one has begun; returns whether there is one.
-    fn begin<L: Clone, R: Clone>(
+    /// Lets rows enter; returns whether all are in.
+    fn enter<O>(
         &mut self,
-        state: &JoinState<K, L, R>,
+        mut entry: Entry<'_, Values<K>, T, O>,
         key: &mut impl FnMut(&T) -> K,
-    ) -> bool {
-        if self.row.is_none() {
-            self.row = self.rows.next().map(|row| {
-                let key = key(&row.value);
-                // Invariant: rows without an event time were set aside as late.
-                let time = row.event_time.expect("a row in time has an event time");
-                state.entering(Some(key), row.value, time)
-            });
+        out: &mut impl JoinOutput<T, O>,
+    ) -> bool
+    where
+        T: Clone,
+    {
+        if let Some(row) = &mut self.row
+            && !entry.go_on(row, out, &mut |_| {})
+        {
+            return false;
         }
-        self.row.is_some()
+        self.row = None;
+        for Row { value, event_time } in &mut self.rows {
+            // Invariant: rows without an event time were set aside as late.
+            let time = event_time.expect("a row in time has an event time");
+            let key = key(&value);
+            self.row = entry.begin(Some(&key), value, time, out, &mut |_| {});
+            if self.row.is_some() {
+                return false;
+            }
+        }
+        true
     }
 }
 
@@ -180,32 +192,21 @@ where
 
     fn fill(&mut self) -> Result<bool, OperatorError> {
         let Self { state, joined, .. } = self;
-        match &mut self.entering {
-            Some(Either::Left(rows)) => {
-                while rows.begin(state, &mut self.left_key) {
-                    let row = rows.row.as_mut().expect("one has begun");
-                    if !state.enter_left(row, joined, &mut |_| {}) {
-                        return Ok(false);
-                    }
-                    rows.row = None;
-                }
-            }
+        let is_in = match &mut self.entering {
+            Some(Either::Left(rows)) => rows.enter(state.left(), &mut self.left_key, joined),
             Some(Either::Right(rows)) => {
-                while rows.begin(state, &mut self.right_key) {
-                    let row = rows.row.as_mut().expect("one has begun");
-                    if !state.enter_right(row, joined, &mut |_| {}) {
-                        return Ok(false);
-                    }
-                    rows.row = None;
-                }
+                rows.enter(state.right(), &mut self.right_key, &mut Flipped(joined))
             }
-            None => {}
+            None => true,
+        };
+        if !is_in {
+            return Ok(false);
         }
         self.entering = None;
         if self.advancing.is_none_or(|watermark| watermark.idle) {
             return Ok(true);
         }
-        Ok(state.expire(joined, &mut |_| {}))
+        Ok(state.end() || state.expire(joined, &mut |_| {}))
     }
 
     fn is_empty(&self) -> bool {

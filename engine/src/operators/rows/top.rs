@@ -47,7 +47,6 @@ pub struct TopN<K, T, S, Key, By> {
     key: Key,
     by: By,
     is_descending: bool,
-    rows_max: usize,
     state: TopState<K, S, Row<T>>,
     late: Option<SideTag<Rows<T>>>,
     current: Option<(Top<K, Row<T>>, usize)>,
@@ -78,8 +77,15 @@ where
     /// The same of each window. Rows that come too late go to `late`, and are counted only when
     /// there is none.
     pub fn by_window(mut self, windows: WindowAssigner, late: Option<SideTag<Rows<T>>>) -> Self {
-        self.state = TopState::new(self.rows_max, Some(windows));
+        self.state = self.state.by_window(windows);
         self.late = late;
+        self
+    }
+
+    /// The same with every row that is equal to the last one; equal rows have the same rank.
+    #[must_use]
+    pub fn with_ties(mut self) -> Self {
+        self.state = self.state.with_ties(|one, other| one.order(other).is_eq());
         self
     }
 
@@ -88,7 +94,6 @@ where
             key,
             by,
             is_descending,
-            rows_max,
             state: TopState::new(rows_max, None),
             late: None,
             current: None,
@@ -103,14 +108,14 @@ where
         let key = (self.key)(&row.value);
         let by = (self.by)(&row.value);
         let is_descending = self.is_descending;
-        let stays = |other: &S| match is_descending {
-            true => other.order(&by).is_ge(),
-            false => other.order(&by).is_le(),
+        let stands = |other: &S| match is_descending {
+            true => other.order(&by).reverse(),
+            false => other.order(&by),
         };
         let order = &mut self.by;
         let make = || (order(&row.value), row.clone());
         self.state
-            .offer(&key, row.event_time, stays, make, &mut |_| {});
+            .offer(&key, row.event_time, stands, make, &mut |_| {});
     }
 }
 
@@ -150,7 +155,7 @@ where
             let Some((top, at)) = next.or_else(|| Some((self.state.next_due()?, 0))) else {
                 return Ok(true);
             };
-            let Some(row) = top.rows.get(at) else {
+            let Some((rank, row)) = top.rows.get(at) else {
                 continue;
             };
             let event_time = match top.window {
@@ -160,7 +165,7 @@ where
             let value = Ranked {
                 key: top.key.clone(),
                 window: top.window,
-                rank: at as u64 + 1,
+                rank: *rank,
                 value: row.value.clone(),
             };
             self.output.push(Row { value, event_time });
@@ -217,6 +222,28 @@ mod tests {
             None => top,
         };
         Harness::new(top, room)
+    }
+
+    #[test]
+    fn rows_that_share_the_last_place_are_all_in() {
+        let mut random = Random::new("rows_that_share_the_last_place_are_all_in");
+        for _ in 0..50 {
+            let n = random.below(4) as usize;
+            let top = TopN::greatest(n, |_: &Value| 0_u8, |value: &Value| value.1).with_ties();
+            let mut harness: Harness<_, Out> = Harness::new(top, 1);
+            let mut values: Vec<i64> = (0..30).map(|_| random.between(0, 6)).collect();
+            harness.push(Rows::from_iter(
+                values.iter().map(|value| Row::untimed((0, *value))),
+            ));
+            values.sort_by_key(|value| -value);
+            let rank = |value: &i64| values.iter().filter(|other| *other > value).count() + 1;
+            let expected: Vec<(usize, i64)> =
+                values.iter().map(|value| (rank(value), *value)).collect();
+            let expected = expected.into_iter().filter(|(rank, _)| *rank <= n);
+            let out = harness.take_data().into_iter().flatten();
+            let out = out.map(|row| (row.value.rank as usize, row.value.value.1));
+            assert!(out.eq(expected));
+        }
     }
 
     #[test]

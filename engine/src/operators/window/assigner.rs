@@ -7,6 +7,9 @@ use crate::operators::SpecError;
 /// it the results, one a window and key, are the least of what would take for ever.
 pub const WINDOWS_OF_A_ROW_MAX: i64 = 100_000;
 
+/// Times that are checked at once, at most.
+const CHECKED_TIMES_MAX: usize = 256;
+
 /// A window of event time: from its start up to, not including, its end.
 ///
 /// A bound that no event time can express is moved to the nearest that can; a window that
@@ -68,6 +71,35 @@ pub(crate) struct Pane {
 impl Pane {
     pub(crate) const fn contains(self, time: EventTime) -> bool {
         self.start <= time && time <= self.last
+    }
+
+    /// How many of these times are in the pane before the first that is not.
+    #[inline]
+    pub(crate) fn count_first(self, times: &[EventTime]) -> usize {
+        let mut count = 0;
+        // Few at first, because rows out of order have few neighbours in their pane.
+        let mut next = 4;
+        while count < times.len() {
+            let chunk = &times[count..times.len().min(count + next)];
+            if !self.contains_all(chunk) {
+                let others = chunk.iter().position(|time| !self.contains(*time));
+                return count + others.unwrap_or(chunk.len());
+            }
+            count += chunk.len();
+            next = (next * 2).min(CHECKED_TIMES_MAX);
+        }
+        count
+    }
+
+    /// Whether all these times are in the pane, or none where that can't be told at once.
+    #[inline]
+    fn contains_all(self, times: &[EventTime]) -> bool {
+        // Neither difference is negative, with or without an overflow, exactly for the times in
+        // a pane that is no longer than half of all time.
+        let outside = times.iter().fold(0, |outside, time| {
+            outside | time.wrapping_sub(self.start) | self.last.wrapping_sub(*time)
+        });
+        outside >= 0 && self.last.checked_sub(self.start).is_some()
     }
 }
 
@@ -147,12 +179,20 @@ impl WindowAssigner {
 
     /// The number of the first window that holds `time`.
     pub(crate) fn first_number(&self, time: EventTime) -> i128 {
+        let after = time.checked_sub(self.offset_ms);
+        if let Some(after) = after.and_then(|after| after.checked_sub(self.size_ms)) {
+            // Division of 128 bits takes ten times as long.
+            return i128::from(after.div_euclid(self.slide_ms)) + 1;
+        }
         let after = i128::from(time) - i128::from(self.offset_ms) - i128::from(self.size_ms);
         after.div_euclid(i128::from(self.slide_ms)) + 1
     }
 
     /// The number of the last window that holds `time`.
     pub(crate) fn last_number(&self, time: EventTime) -> i128 {
+        if let Some(relative) = time.checked_sub(self.offset_ms) {
+            return relative.div_euclid(self.slide_ms).into();
+        }
         (i128::from(time) - i128::from(self.offset_ms)).div_euclid(i128::from(self.slide_ms))
     }
 
@@ -305,6 +345,10 @@ mod tests {
             for time in base - 150..base + 150 {
                 let windows: Vec<Window> = assigner.windows_of(time).collect();
                 let pane = assigner.pane_of(time);
+                let around = [time, pane.start, pane.last, time, time + 45, time - 41];
+                let first = around.iter().take_while(|time| pane.contains(**time));
+                assert_eq!(pane.count_first(&around), first.count());
+                assert_eq!(pane.count_first(&around[..4]), 4);
                 for edge in [pane.start, pane.last] {
                     assert!(
                         assigner.windows_of(edge).eq(windows.iter().copied()),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
-use arrow::array::{Int64Array, RecordBatch};
+use arrow::array::{Array, Int64Array, RecordBatch};
 use arrow::datatypes::SchemaRef;
 
 use super::assigner::WindowAssigner;
@@ -131,7 +131,8 @@ impl WindowAggregate {
 
     /// Windows that are complete and take in one of the rows give their results anew.
     fn queue_updates(&mut self, times: &Int64Array) {
-        if !self.frontier.may_reopen(arrow::compute::min(times)) {
+        let may_reopen = self.frontier.allows_lateness();
+        if !may_reopen || !self.frontier.may_reopen(arrow::compute::min(times)) {
             return;
         }
         let mut changed: BTreeMap<i128, Vec<u32>> = BTreeMap::new();
@@ -174,12 +175,21 @@ impl Gather for WindowAggregate {
     ) -> Result<(), OperatorError> {
         require_same_types(&self.input, batch.schema_ref())?;
         let is_late = |time| self.frontier.is_late(time);
-        let batch = set_late_aside(batch, is_late, self.late, &mut self.counts, out)?;
+        let times = event_times(&batch)?;
+        let whole = match times.null_count() {
+            0 => self.panes.pane_of_all(times.values()),
+            _ => None,
+        };
+        let batch = match whole {
+            // The rows of a pane are in the same windows, and late together.
+            Some(pane) if !is_late(Some(pane.last)) => batch,
+            _ => set_late_aside(batch, is_late, self.late, &mut self.counts, out)?,
+        };
         if batch.num_rows() == 0 {
             return Ok(());
         }
         let times = event_times(&batch)?;
-        self.panes.add(&batch, times.values())?;
+        self.panes.add(&batch, times.values(), whole)?;
         self.queue_updates(times);
         let (times, keys) = (times.values(), self.panes.row_keys());
         let early = self.early.add(times, keys, &self.frontier, out.now());

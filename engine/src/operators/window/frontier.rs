@@ -43,6 +43,11 @@ impl Frontier {
         time.is_none() || time <= self.late_through
     }
 
+    /// Whether windows take in rows after they have given their results.
+    pub(super) const fn allows_lateness(&self) -> bool {
+        self.allowed_lateness_ms > 0
+    }
+
     /// Whether a row of this time may be in a window that gave its results already.
     pub(super) fn may_reopen(&self, time: Option<EventTime>) -> bool {
         self.allowed_lateness_ms > 0 && time <= self.complete_through

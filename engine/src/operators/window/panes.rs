@@ -70,13 +70,14 @@ impl Panes {
         })
     }
 
-    /// Takes in `batch`, whose event times are `times`.
+    /// Takes in `batch`, whose event times are `times`, all of them in `whole` if that is known.
     ///
     /// The key of each row is then in [`Panes::row_keys`].
     pub(super) fn add(
         &mut self,
         batch: &RecordBatch,
         times: &[EventTime],
+        whole: Option<Pane>,
     ) -> Result<(), OperatorError> {
         let mut keys = std::mem::take(&mut self.key_buffer);
         self.interner.intern(batch, &mut keys)?;
@@ -87,10 +88,17 @@ impl Panes {
         while row < times.len() {
             let index = self.index_of(times[row]);
             let LivePane { pane, keys: held } = &mut self.panes[index];
-            while row < times.len() && pane.contains(times[row]) {
-                slots.push(held.slot_of(keys[row], &mut self.pool, &mut self.interner));
-                row += 1;
-            }
+            let rows = match whole {
+                Some(_) => 0..times.len(),
+                None => row..row + pane.count_first(&times[row..]),
+            };
+            row = rows.end;
+            let (pool, interner) = (&mut self.pool, &mut self.interner);
+            slots.extend(
+                keys[rows]
+                    .iter()
+                    .map(|key| held.slot_of(*key, pool, interner)),
+            );
         }
         self.accumulators.resize(self.pool.count());
         self.accumulators.update(batch, &slots)?;
@@ -102,6 +110,12 @@ impl Panes {
     /// The key of each row of the batch that was taken in last.
     pub(super) fn row_keys(&self) -> &[u32] {
         &self.key_buffer
+    }
+
+    /// The pane that all of these times are in, if it is one.
+    pub(super) fn pane_of_all(&self, times: &[EventTime]) -> Option<Pane> {
+        let pane = self.assigner.pane_of(*times.first()?);
+        (pane.count_first(times) == times.len()).then_some(pane)
     }
 
     fn index_of(&mut self, time: EventTime) -> usize {

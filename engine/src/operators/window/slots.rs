@@ -5,12 +5,16 @@ use crate::operators::aggregate::KeyInterner;
 /// Keys of a page: small, so that a pane with few keys of many takes little.
 const PAGE_KEYS: usize = 256;
 
+/// The first keys, which most panes have, are in one array, that grows with them.
+const FIRST_KEYS: usize = 4096;
+
 /// Stands for a key that has no slot.
 const NO_SLOT: u32 = u32::MAX;
 
 /// The slots that keys have, found by the number of the key.
 #[derive(Default)]
 pub(super) struct SlotTable {
+    first: Vec<u32>,
     pages: Vec<Option<Box<[u32; PAGE_KEYS]>>>,
 }
 
@@ -18,13 +22,30 @@ impl SlotTable {
     /// The slot of `key`, if it has one.
     #[inline]
     pub(super) fn get(&self, key: u32) -> Option<u32> {
-        let page = self.pages.get(key as usize / PAGE_KEYS)?.as_ref()?;
-        let slot = page[key as usize % PAGE_KEYS];
+        let slot = match self.first.get(key as usize) {
+            Some(slot) => *slot,
+            None => self.get_from_page(key)?,
+        };
         (slot != NO_SLOT).then_some(slot)
+    }
+
+    fn get_from_page(&self, key: u32) -> Option<u32> {
+        let page = self.pages.get(key as usize / PAGE_KEYS)?.as_ref()?;
+        Some(page[key as usize % PAGE_KEYS])
     }
 
     /// Gives `key` the slot `slot`.
     fn set(&mut self, key: u32, slot: u32) {
+        if (key as usize) < FIRST_KEYS {
+            let len = self
+                .first
+                .len()
+                .max(key as usize + 1)
+                .next_multiple_of(PAGE_KEYS);
+            self.first.resize(len, NO_SLOT);
+            self.first[key as usize] = slot;
+            return;
+        }
         let at = key as usize / PAGE_KEYS;
         if at >= self.pages.len() {
             self.pages.resize_with(at + 1, || None);

@@ -74,6 +74,20 @@ impl<R: Read + Seek> IpcFileReader<R> {
         &self.schema
     }
 
+    /// How many bytes of the file each batch takes that is left.
+    pub fn batch_bytes(&self) -> Vec<u64> {
+        let bytes = |block: &Block| {
+            let metadata = u64::try_from(block.metaDataLength()).unwrap_or(0);
+            metadata.saturating_add(u64::try_from(block.bodyLength()).unwrap_or(0))
+        };
+        self.blocks.as_slice().iter().map(bytes).collect()
+    }
+
+    /// Leaves out the next `batches` batches, without reading them.
+    pub fn skip_batches(&mut self, batches: usize) {
+        self.blocks.by_ref().take(batches).for_each(drop);
+    }
+
     /// The next batch; none at the end.
     ///
     /// # Errors

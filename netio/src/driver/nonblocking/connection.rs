@@ -63,6 +63,8 @@ pub(super) struct Connection<S> {
     hung_up: bool,
     /// The next poll looks at it.
     queued: bool,
+    /// It is among those that want a chunk.
+    starved: bool,
     reads: bool,
     body: Option<Body>,
     receiving: Receiving,
@@ -81,6 +83,7 @@ impl<S: Stream> Connection<S> {
             writable: true,
             hung_up: false,
             queued: false,
+            starved: false,
             reads: false,
             body: None,
             receiving: Receiving::Open,
@@ -98,6 +101,15 @@ impl<S: Stream> Connection<S> {
 
     pub(super) fn dequeue(&mut self) {
         self.queued = false;
+    }
+
+    /// Whether it was not among those that want a chunk, where it is now.
+    pub(super) fn starve(&mut self) -> bool {
+        !std::mem::replace(&mut self.starved, true)
+    }
+
+    pub(super) fn feed(&mut self) {
+        self.starved = false;
     }
 
     pub(super) fn handle_readiness(&mut self, readiness: Readiness) {

@@ -21,9 +21,10 @@ fn spec(rows_max: usize, descending: bool, windows: Option<WindowAssigner>) -> T
     }
 }
 
-fn top(spec: TopNSpec, room: usize) -> Harness<TopN, RecordBatch> {
-    let operator = TopN::new(batch(&[]).schema(), spec);
-    Harness::new(operator.expect("a fitting spec"), room)
+fn top(spec: TopNSpec, ties: bool, room: usize) -> Harness<TopN, RecordBatch> {
+    let operator = TopN::new(batch(&[]).schema(), spec).expect("a fitting spec");
+    let operator = if ties { operator.with_ties() } else { operator };
+    Harness::new(operator, room)
 }
 
 /// Event time, window start if there is one, key, value, rank.
@@ -70,8 +71,9 @@ fn both_forms_give_the_same_rows_in_the_same_order() {
         let (n, descending) = (random.below(4) as usize, random.below(2) == 0);
         let windows = (random.below(2) == 0)
             .then(|| WindowAssigner::sliding(10, random.between(3, 11), 0).expect("windows"));
-        let mut wide = top(spec(n, descending, windows), usize::MAX);
-        let mut tight = top(spec(n, descending, windows), 1);
+        let ties = random.below(2) == 0;
+        let mut wide = top(spec(n, descending, windows), ties, usize::MAX);
+        let mut tight = top(spec(n, descending, windows), ties, 1);
         let (key, by) = (|value: &Value| value.0, |value: &Value| value.1);
         let other = match descending {
             true => rows::TopN::greatest(n, key, by),
@@ -81,6 +83,7 @@ fn both_forms_give_the_same_rows_in_the_same_order() {
             Some(windows) => other.by_window(windows, None),
             None => other,
         };
+        let other = if ties { other.with_ties() } else { other };
         let mut other: Harness<_, Rows<rows::Ranked<i64, Value>>> = Harness::new(other, 1);
         let mut around = 0;
         for _ in 0..40 {
@@ -122,8 +125,46 @@ fn both_forms_give_the_same_rows_in_the_same_order() {
 }
 
 #[test]
+fn rows_of_one_key_that_are_left_out_at_once_would_not_have_come_out() {
+    let mut random = Random::new("rows_of_one_key_that_are_left_out_at_once");
+    for _ in 0..60 {
+        let (n, descending) = (random.below(4) as usize, random.below(2) == 0);
+        let windows = (random.below(3) > 0)
+            .then(|| WindowAssigner::tumbling(random.between(1, 200), 0).expect("windows"));
+        let ties = random.below(2) == 0;
+        let keyed = spec(n, descending, windows);
+        let unkeyed = TopNSpec {
+            key_columns: vec![],
+            ..keyed.clone()
+        };
+        let (mut all, mut some) = (top(keyed, ties, 1), top(unkeyed, ties, 1));
+        assert!(some.operator.bar.is_some() && all.operator.bar.is_none());
+        let (mut around, values) = (0, random.between(5, 3000));
+        for _ in 0..20 {
+            around += random.between(0, 200);
+            let rows: Vec<Row<Value>> = (0..random.below(300))
+                .map(|_| Row {
+                    value: (7, random.between(-values, values)),
+                    event_time: (random.below(999) > 0).then(|| around + random.between(-60, 60)),
+                })
+                .collect();
+            let watermark = Watermark::active(around - 60);
+            for harness in [&mut all, &mut some] {
+                harness.push(batch(&rows));
+                harness.watermark::<RecordBatch>(watermark);
+            }
+            let (all, some) = (all.take_data(), some.take_data());
+            assert_eq!(
+                columns(&some, windows.is_some()),
+                columns(&all, windows.is_some())
+            );
+        }
+    }
+}
+
+#[test]
 fn rows_that_stay_do_not_hold_on_to_the_batches_that_they_came_in() {
-    let mut harness = top(spec(2, true, None), 1);
+    let mut harness = top(spec(2, true, None), false, 1);
     for round in 0..40 {
         let rows: Vec<_> = (0..4096)
             .map(|n| Row::untimed((7, round * 4096 + n)))

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{BooleanArray, Int64Array, RecordBatch};
+use arrow::array::{Array, BooleanArray, Int64Array, RecordBatch};
 use arrow::datatypes::SchemaRef;
 
 use super::super::assigner::Window;
@@ -20,6 +20,7 @@ use crate::operators::gather::Gather;
 use crate::operators::schema::{
     require_event_time, require_same_types, results, window_columns, window_fields,
 };
+use crate::operators::state::Numbers;
 
 /// Sessions that one step frees without a result, so that many do not hold the core.
 const FREED_SESSIONS_MAX: usize = 65_536;
@@ -75,14 +76,26 @@ pub struct SessionAggregate {
     interner: KeyInterner,
     /// The state of a session is a slot of these.
     accumulators: Accumulators,
+    /// Slots of the accumulators, in use or not.
+    slots_len: usize,
     /// One slot, to merge through.
     merging: Accumulators,
     pool: SlotPool,
-    sessions: Sessions<u32, u32>,
+    sessions: Sessions<Numbers, u32>,
     staged: StagedSessions,
     advancing: Option<Watermark>,
     keys: Vec<u32>,
     counts: RowCounts,
+}
+
+/// Where the rows of a batch went.
+struct PlacedRows {
+    /// The slot of the session of each row that is in time.
+    slots: Vec<u32>,
+    /// The other rows.
+    late: Vec<usize>,
+    /// Slots that were merged into others on the way.
+    merged: HashMap<u32, u32, FastHash>,
 }
 
 /// Results that are to be a batch. They refer to slots, which are freed after it is built.
@@ -125,6 +138,7 @@ impl SessionAggregate {
             late: spec.late,
             merging,
             accumulators,
+            slots_len: 0,
             pool: SlotPool::default(),
             sessions: Sessions::new(spec.gap_ms, spec.allowed_lateness_ms)?,
             staged: StagedSessions {
@@ -147,49 +161,58 @@ impl SessionAggregate {
     ) -> Result<(), OperatorError> {
         let mut keys = std::mem::take(&mut self.keys);
         self.interner.intern(batch, &mut keys)?;
-        keys.iter().for_each(|key| self.interner.hold(*key));
-        let (mut slots, merged) = self.place(event_times(batch)?, &keys);
-        let taken: BooleanArray = slots.iter().map(|slot| Some(slot.is_some())).collect();
-        let mut row_slots: Vec<u32> = slots.drain(..).flatten().collect();
-        for slot in &mut row_slots {
-            while let Some(into) = merged.get(slot) {
-                *slot = *into;
+        let mut placed = self.place(event_times(batch)?, &keys);
+        if !placed.merged.is_empty() {
+            for slot in &mut placed.slots {
+                while let Some(into) = placed.merged.get(slot) {
+                    *slot = *into;
+                }
             }
         }
-        let in_time = filter_batch(batch, &taken)?;
-        self.accumulators.resize(self.pool.count());
-        self.accumulators.update(&in_time, &row_slots)?;
-        if let Some(tag) = self.late
-            && row_slots.len() < batch.num_rows()
-        {
-            let others = BooleanArray::new(!taken.values(), None);
-            out.emit_side(tag, filter_batch(batch, &others)?);
+        if placed.late.is_empty() {
+            self.accumulators.update(batch, &placed.slots)?;
+        } else {
+            let mut taken = vec![true; batch.num_rows()];
+            placed.late.iter().for_each(|row| taken[*row] = false);
+            let taken = BooleanArray::from(taken);
+            let in_time = filter_batch(batch, &taken)?;
+            self.accumulators.update(&in_time, &placed.slots)?;
+            if let Some(tag) = self.late {
+                let others = BooleanArray::new(!taken.values(), None);
+                out.emit_side(tag, filter_batch(batch, &others)?);
+            }
+            // A key that only such rows have is used by nothing.
+            let late = || placed.late.iter().map(|row| keys[*row]);
+            late().for_each(|key| self.interner.hold(key));
+            late().for_each(|key| self.interner.release(key));
         }
-        let merged: Vec<u32> = merged.into_keys().collect();
+        let merged: Vec<u32> = placed.merged.into_keys().collect();
         self.accumulators.clear(&merged);
         self.pool.give_back(&merged);
-        keys.iter().for_each(|key| self.interner.release(*key));
         self.keys = keys;
         Ok(())
     }
 
-    /// The slot of the session of each row, none for a late one; and the slots that were merged
-    /// into others on the way.
-    fn place(
-        &mut self,
-        times: &Int64Array,
-        keys: &[u32],
-    ) -> (Vec<Option<u32>>, HashMap<u32, u32, FastHash>) {
-        let mut merged = HashMap::default();
+    /// Finds the session of each row.
+    fn place(&mut self, times: &Int64Array, keys: &[u32]) -> PlacedRows {
         // Sessions that come in this batch may merge in it.
-        self.accumulators.resize(self.pool.count() + keys.len());
-        let mut slots = Vec::with_capacity(keys.len());
-        for (time, key) in times.iter().zip(keys) {
-            let Some(time) = time else {
+        let slots_max = self.pool.count() + keys.len();
+        if slots_max > self.slots_len {
+            self.slots_len = slots_max.next_power_of_two();
+            self.accumulators.resize(self.slots_len);
+        }
+        let mut placed = PlacedRows {
+            slots: Vec::with_capacity(keys.len()),
+            late: Vec::new(),
+            merged: HashMap::default(),
+        };
+        let has_nulls = times.null_count() > 0;
+        for (row, (time, key)) in times.values().iter().zip(keys).enumerate() {
+            if has_nulls && times.is_null(row) {
                 self.counts.untimed_rows += 1;
-                slots.push(None);
+                placed.late.push(row);
                 continue;
-            };
+            }
             let (interner, pool) = (&mut self.interner, &mut self.pool);
             let (accumulators, merging) = (&mut self.accumulators, &mut self.merging);
             let mut released = 0;
@@ -201,15 +224,19 @@ impl SessionAggregate {
                 merging.merge(&[0], accumulators, &[from]);
                 accumulators.merge(&[*into], merging, &[0]);
                 merging.clear(&[0]);
-                merged.insert(from, *into);
+                placed.merged.insert(from, *into);
                 released += 1;
             };
-            let slot = self.sessions.session_of(key, time, create, merge).copied();
+            match self.sessions.session_of(key, *time, create, merge) {
+                Some(slot) => placed.slots.push(*slot),
+                None => {
+                    self.counts.late_rows += 1;
+                    placed.late.push(row);
+                }
+            }
             (0..released).for_each(|_| self.interner.release(*key));
-            self.counts.late_rows += u64::from(slot.is_none());
-            slots.push(slot);
         }
-        (slots, merged)
+        placed
     }
 
     /// Frees the state of sessions that are over and whose results were built.

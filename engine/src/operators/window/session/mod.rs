@@ -1,6 +1,7 @@
 //! Windows that last as long as rows follow each other closely.
 
 mod columnar;
+mod few;
 mod sessions;
 mod typed;
 

@@ -1,25 +1,28 @@
 //! The live sessions of every key, and the rules by which they grow, merge and end.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::hash::Hash;
+use std::collections::VecDeque;
 
 use super::super::assigner::Window;
 use crate::element::EventTime;
 use crate::operators::SpecError;
-use crate::operators::aggregate::FastHash;
+use crate::operators::state::{DueKeys, KeyForm, KeyMap};
+
+use super::few::Few;
 
 /// The live sessions of every key, each with a state of type `S`.
 ///
 /// Those of a key are apart by the gap at least. A session is due once at a time: for its
 /// result when it is complete, then to be freed when its lateness is past.
-pub(super) struct Sessions<K, S> {
+pub(super) struct Sessions<K: KeyForm, S> {
     gap_ms: i64,
     allowed_lateness_ms: u64,
     watermark: Option<EventTime>,
-    by_key: HashMap<K, Vec<Session<S>>, FastHash>,
-    due: BTreeMap<(EventTime, u64), K>,
+    by_key: K::Map<Few<Session<S>>>,
+    /// All sessions by the time at which it is looked whether they are due, and some that are
+    /// not there any more or are looked at at another time.
+    due: DueKeys<K::Key>,
     /// Complete sessions that a row has changed.
-    changed: VecDeque<(K, u64)>,
+    changed: VecDeque<(K::Key, u64)>,
     next_id: u64,
     accepted_late_rows: u64,
 }
@@ -29,6 +32,9 @@ struct Session<S> {
     first: EventTime,
     last_row: EventTime,
     due: EventTime,
+    /// When it is looked whether it is due: not after that. Rows that prolong a session leave it
+    /// alone, because they are many.
+    looked_at: EventTime,
     is_complete: bool,
     is_changed: bool,
     state: S,
@@ -60,7 +66,7 @@ impl<S> DueState<'_, S> {
     }
 }
 
-impl<K: Eq + Hash + Clone, S> Sessions<K, S> {
+impl<K: KeyForm, S> Sessions<K, S> {
     /// No sessions.
     ///
     /// # Errors
@@ -73,8 +79,8 @@ impl<K: Eq + Hash + Clone, S> Sessions<K, S> {
             gap_ms,
             allowed_lateness_ms,
             watermark: None,
-            by_key: HashMap::default(),
-            due: BTreeMap::new(),
+            by_key: K::Map::default(),
+            due: DueKeys::default(),
             changed: VecDeque::new(),
             next_id: 0,
             accepted_late_rows: 0,
@@ -85,53 +91,61 @@ impl<K: Eq + Hash + Clone, S> Sessions<K, S> {
     /// one session has been merged; none when the row is late.
     pub(super) fn session_of(
         &mut self,
-        key: &K,
+        key: &K::Key,
         time: EventTime,
         create: impl FnOnce() -> S,
         mut merge: impl FnMut(&mut S, S),
     ) -> Option<&mut S> {
+        let own = || Window::of_session(time, time, self.gap_ms);
+        let is_late = || {
+            let expired = |watermark| own().is_expired(watermark, self.allowed_lateness_ms);
+            self.watermark.is_some_and(expired)
+        };
+        let make = || (!is_late()).then(Few::default);
+        let sessions = self.by_key.get_or_make(key, make)?;
+        // Most rows prolong the only session of their key.
+        let is_prolonged = match sessions {
+            Few::One(session) => session.takes(time, self.gap_ms),
+            Few::Others(_) => false,
+        };
+        if is_prolonged {
+            let [session] = sessions.as_mut_slice() else {
+                unreachable!("it was looked at just above")
+            };
+            return Some(session.prolong(time, self.gap_ms));
+        }
         let gap = i128::from(self.gap_ms);
         let at = i128::from(time);
-        let live = self.by_key.get(key).map_or(&[][..], Vec::as_slice);
+        let live = sessions.as_slice();
         let from = live.partition_point(|session| i128::from(session.last_row) + gap <= at);
         let upto = live.partition_point(|session| i128::from(session.first) < at + gap);
-        let own = Window::of_session(time, time, self.gap_ms);
         if from == upto {
-            let lateness = self.allowed_lateness_ms;
-            if self
-                .watermark
-                .is_some_and(|watermark| own.is_expired(watermark, lateness))
-            {
+            if is_late() {
                 return None;
             }
-        }
-        let sessions = self.by_key.entry(key.clone()).or_default();
-        if from == upto {
             let session = Session {
                 id: self.next_id,
                 first: time,
                 last_row: time,
-                due: own.last(),
+                due: own().last(),
+                looked_at: own().last(),
                 is_complete: false,
                 is_changed: false,
                 state: create(),
             };
             self.next_id += 1;
-            self.due.insert((session.due, session.id), key.clone());
+            self.due.push(own().last(), session.id, key.clone());
             sessions.insert(from, session);
-        } else {
-            let others: Vec<_> = sessions.drain(from + 1..upto).collect();
-            let session = &mut sessions[from];
-            for other in others {
-                self.due.remove(&(other.due, other.id));
-                session.last_row = other.last_row;
-                merge(&mut session.state, other.state);
-            }
-            session.first = session.first.min(time);
-            session.last_row = session.last_row.max(time);
         }
-        let session = &mut sessions[from];
-        self.due.remove(&(session.due, session.id));
+        for _ in from + 1..upto {
+            let other = sessions.remove(from + 1);
+            let session = &mut sessions.as_mut_slice()[from];
+            session.last_row = other.last_row;
+            merge(&mut session.state, other.state);
+        }
+        let session = &mut sessions.as_mut_slice()[from];
+        session.first = session.first.min(time);
+        session.last_row = session.last_row.max(time);
         let window = Window::of_session(session.first, session.last_row, self.gap_ms);
         session.is_complete = self
             .watermark
@@ -144,7 +158,10 @@ impl<K: Eq + Hash + Clone, S> Sessions<K, S> {
                 self.changed.push_back((key.clone(), session.id));
             }
         }
-        self.due.insert((session.due, session.id), key.clone());
+        if session.due < session.looked_at {
+            session.looked_at = session.due;
+            self.due.push(session.due, session.id, key.clone());
+        }
         Some(&mut session.state)
     }
 
@@ -159,46 +176,44 @@ impl<K: Eq + Hash + Clone, S> Sessions<K, S> {
     }
 
     /// The next session that is due: those that late rows have changed, in the order in which
-    /// they were, then the others by their end.
-    pub(super) fn next_due(&mut self) -> Option<DueSession<'_, K, S>> {
+    /// they were, then the others by their end. One that was prolonged may come without a
+    /// result, and lives on.
+    pub(super) fn next_due(&mut self) -> Option<DueSession<'_, K::Key, S>> {
         while let Some((key, id)) = self.changed.pop_front() {
             // It may have become part of another, or have grown past the watermark: it is due
             // in another way then.
             let Some(at) = self.position(&key, id) else {
                 continue;
             };
-            let session = &mut self.by_key.get_mut(&key)?[at];
+            let session = &mut self.by_key.get_mut(&key)?.as_mut_slice()[at];
             session.is_changed = false;
             if session.is_complete {
-                let session = &self.by_key[&key][at];
-                return Some(DueSession {
-                    key,
-                    window: Window::of_session(session.first, session.last_row, self.gap_ms),
-                    state: DueState::Kept(&session.state),
-                    has_result: true,
-                });
+                return Some(self.kept(key, at, true));
             }
         }
-        let first = self.due.first_entry()?;
-        if Some(first.key().0) > self.watermark {
-            return None;
-        }
-        let ((_, id), key) = first.remove_entry();
-        let at = self.position(&key, id).expect("what is due lives");
+        let (looked_at, id, key, at) = loop {
+            if self.due.next_time() > self.watermark {
+                return None;
+            }
+            let (looked_at, id, key) = self.due.pop()?;
+            let at = self.position(&key, id);
+            if let Some(at) = at.filter(|at| self.session(&key, *at).looked_at == looked_at) {
+                break (looked_at, id, key, at);
+            }
+        };
         let sessions = self.by_key.get_mut(&key).expect("what is due has a key");
-        let session = &mut sessions[at];
+        let session = &mut sessions.as_mut_slice()[at];
         let window = Window::of_session(session.first, session.last_row, self.gap_ms);
-        let has_result = !std::mem::replace(&mut session.is_complete, true);
-        let expires = expires_at(window, self.allowed_lateness_ms);
-        if Some(expires) > self.watermark {
-            session.due = expires;
-            self.due.insert((expires, id), key.clone());
-            return Some(DueSession {
-                key: key.clone(),
-                window,
-                state: DueState::Kept(&self.by_key[&key][at].state),
-                has_result,
-            });
+        let is_prolonged = session.due > looked_at;
+        let mut has_result = false;
+        if !is_prolonged {
+            has_result = !std::mem::replace(&mut session.is_complete, true);
+            session.due = expires_at(window, self.allowed_lateness_ms);
+        }
+        if is_prolonged || Some(session.due) > self.watermark {
+            session.looked_at = session.due;
+            self.due.push(session.due, id, key.clone());
+            return Some(self.kept(key, at, has_result));
         }
         let state = DueState::Last(sessions.remove(at).state);
         if sessions.is_empty() {
@@ -212,19 +227,52 @@ impl<K: Eq + Hash + Clone, S> Sessions<K, S> {
         })
     }
 
-    fn position(&self, key: &K, id: u64) -> Option<usize> {
-        let sessions = self.by_key.get(key)?;
+    fn kept(&self, key: K::Key, at: usize, has_result: bool) -> DueSession<'_, K::Key, S> {
+        let session = self.session(&key, at);
+        DueSession {
+            window: Window::of_session(session.first, session.last_row, self.gap_ms),
+            state: DueState::Kept(&session.state),
+            key,
+            has_result,
+        }
+    }
+
+    fn session(&self, key: &K::Key, at: usize) -> &Session<S> {
+        let sessions = self.by_key.get(key).expect("a key with a session");
+        &sessions.as_slice()[at]
+    }
+
+    fn position(&self, key: &K::Key, id: u64) -> Option<usize> {
+        let sessions = self.by_key.get(key)?.as_slice();
         sessions.iter().position(|session| session.id == id)
     }
 
     /// Live sessions.
     #[cfg(test)]
     pub(super) fn live(&self) -> usize {
-        assert_eq!(
-            self.due.len(),
-            self.by_key.values().map(Vec::len).sum::<usize>()
-        );
-        self.due.len()
+        let sessions = self.by_key.sum(|sessions| sessions.as_slice().len());
+        assert!(self.due.len() >= sessions, "every session is looked at");
+        assert!(sessions > 0 || self.by_key.sum(|_| 1) == 0);
+        sessions
+    }
+}
+
+impl<S> Session<S> {
+    /// Whether a row at `time` goes into it and changes nothing but when it ends.
+    #[inline]
+    fn takes(&self, time: EventTime, gap_ms: i64) -> bool {
+        let ends = self.last_row.saturating_add(gap_ms);
+        !self.is_complete && self.first <= time && time < ends
+    }
+
+    /// Takes in a row, and returns the state.
+    #[inline]
+    fn prolong(&mut self, time: EventTime, gap_ms: i64) -> &mut S {
+        if time > self.last_row {
+            self.last_row = time;
+            self.due = time.saturating_add(gap_ms - 1);
+        }
+        &mut self.state
     }
 }
 

@@ -13,6 +13,7 @@ use crate::operator::{Emitter, RowCounts, SideTag};
 use crate::operators::SpecError;
 use crate::operators::gather::Gather;
 use crate::operators::late::emit_late_rows;
+use crate::operators::state::Values;
 
 /// Sessions that one step frees without a result, so that many do not hold the core.
 const FREED_SESSIONS_MAX: usize = 65_536;
@@ -28,10 +29,10 @@ const FREED_SESSIONS_MAX: usize = 65_536;
 /// # let _ = visits;
 /// # Ok::<(), ringway::operators::SpecError>(())
 /// ```
-pub struct KeyedSession<T, K, A: Aggregator<T>, Key> {
+pub struct KeyedSession<T, K: Eq + Hash + Clone, A: Aggregator<T>, Key> {
     key: Key,
     aggregator: A,
-    sessions: Sessions<K, A::Accumulator>,
+    sessions: Sessions<Values<K>, A::Accumulator>,
     late: Option<SideTag<Rows<T>>>,
     output: Rows<WindowResult<K, A::Result>>,
     advancing: Option<Watermark>,

@@ -1,0 +1,237 @@
+//! What goes over a socket: prebuilt record batches, and what the receiver must have seen.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
+use serde::{Deserialize, Serialize};
+
+use crate::error::BenchError;
+
+/// Bytes of all prebuilt batches together, so that what is measured is neither one batch that
+/// stays in a cache nor the memory of the machine.
+pub(super) const PREBUILT_BYTES: usize = 4 << 20;
+const PREBUILT_BATCHES_MIN: usize = 4;
+const PREBUILT_BATCHES_MAX: usize = 1024;
+
+/// Bytes of a text.
+const TEXT_BYTES: usize = 100;
+
+/// What a batch is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// `event_time` and `value`, both int64.
+    Int64,
+    /// `event_time` and a text of 100 bytes.
+    String100,
+}
+
+/// The batches of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Load {
+    pub(crate) kind: Kind,
+    /// Rows of a batch.
+    pub(crate) rows: usize,
+}
+
+/// Rows and their sum: that of all values as 64-bit words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Total {
+    pub(crate) rows: u64,
+    pub(crate) sum: u64,
+}
+
+/// The batches of a load, made beforehand.
+pub(super) struct Prebuilt {
+    batches: Arc<[RecordBatch]>,
+    totals: Vec<Total>,
+    bytes_of_batch: u64,
+}
+
+impl Load {
+    pub(super) fn schema(self) -> SchemaRef {
+        let value = match self.kind {
+            Kind::Int64 => DataType::Int64,
+            Kind::String100 => DataType::Utf8,
+        };
+        Arc::new(Schema::new(vec![
+            Field::new("event_time", DataType::Int64, true),
+            Field::new("value", value, false),
+        ]))
+    }
+
+    /// Bytes of a batch in Arrow's buffers.
+    pub(super) const fn bytes(self) -> usize {
+        match self.kind {
+            Kind::Int64 => self.rows * 2 * size_of::<i64>(),
+            Kind::String100 => {
+                self.rows * (size_of::<i64>() + TEXT_BYTES) + (self.rows + 1) * size_of::<i32>()
+            }
+        }
+    }
+
+    pub(super) fn prebuilt(self) -> Prebuilt {
+        let batches = PREBUILT_BYTES / self.bytes();
+        let batches = batches.clamp(PREBUILT_BATCHES_MIN, PREBUILT_BATCHES_MAX);
+        let batches: Vec<RecordBatch> = (0..batches).map(|number| self.batch(number)).collect();
+        Prebuilt {
+            totals: batches.iter().map(Total::of).collect(),
+            batches: batches.into(),
+            bytes_of_batch: self.bytes() as u64,
+        }
+    }
+
+    fn batch(self, number: usize) -> RecordBatch {
+        let first = (number * self.rows) as i64;
+        let numbers = first..first + self.rows as i64;
+        let times: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers.clone()));
+        let values: ArrayRef = match self.kind {
+            Kind::Int64 => {
+                let spread = numbers.map(|number| number.wrapping_mul(0x5851_f42d_4c95_7f2d));
+                Arc::new(Int64Array::from_iter_values(spread))
+            }
+            Kind::String100 => {
+                let texts = numbers.map(|number| format!("{number:0TEXT_BYTES$}"));
+                Arc::new(StringArray::from_iter_values(texts))
+            }
+        };
+        let batch = RecordBatch::try_new(self.schema(), vec![times, values]);
+        batch.expect("the columns are those of the schema")
+    }
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            Kind::Int64 => "int64",
+            Kind::String100 => "string100",
+        };
+        write!(f, "{kind}/{}", self.rows)
+    }
+}
+
+impl Prebuilt {
+    /// The first `count` batches, going round.
+    pub(super) fn batches(&self, count: u64) -> impl Iterator<Item = RecordBatch> + use<> {
+        let batches = Arc::clone(&self.batches);
+        let mut next = 0;
+        (0..count).map(move |_| {
+            let batch = batches[next].clone();
+            next = if next + 1 == batches.len() {
+                0
+            } else {
+                next + 1
+            };
+            batch
+        })
+    }
+
+    /// What they come to.
+    pub(super) fn total(&self, count: u64) -> Total {
+        let mut total = Total::default();
+        let (rounds, rest) = (
+            count / self.totals.len() as u64,
+            count as usize % self.totals.len(),
+        );
+        for (at, batch) in self.totals.iter().enumerate() {
+            let times = rounds + u64::from(at < rest);
+            total.rows += batch.rows * times;
+            total.sum = total.sum.wrapping_add(batch.sum.wrapping_mul(times));
+        }
+        total
+    }
+
+    /// Bytes of the first `count` batches.
+    pub(super) const fn bytes(&self, count: u64) -> u64 {
+        self.bytes_of_batch * count
+    }
+}
+
+impl Total {
+    pub(super) fn of(batch: &RecordBatch) -> Self {
+        let mut total = Self::default();
+        total.add(batch);
+        total
+    }
+
+    /// Adds a batch: it is read to the end, as a consumer would.
+    #[inline]
+    pub(super) fn add(&mut self, batch: &RecordBatch) {
+        self.rows += batch.num_rows() as u64;
+        let times = batch.column(0).as_primitive::<Int64Type>().values();
+        self.sum = self.sum.wrapping_add(sum_of_words(times.inner()));
+        let values = batch.column(1);
+        self.sum = self.sum.wrapping_add(match values.data_type() {
+            DataType::Int64 => sum_of_words(values.as_primitive::<Int64Type>().values().inner()),
+            _ => {
+                let texts = values.as_string::<i32>();
+                let (first, last) = (texts.value_offsets()[0], texts.value_offsets()[texts.len()]);
+                sum_of_words(&texts.value_data()[first as usize..last as usize])
+            }
+        });
+    }
+
+    /// # Errors
+    /// When something else came.
+    pub(super) fn require(self, expected: Self) -> Result<(), BenchError> {
+        if self == expected {
+            return Ok(());
+        }
+        Err(BenchError::new(format!(
+            "{self:?} came, and {expected:?} was sent"
+        )))
+    }
+}
+
+/// The wrapping sum of the bytes as 64-bit words, the last of which may be shorter.
+#[inline]
+pub(super) fn sum_of_words(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let sum = words.iter().fold(0, |sum: u64, word| {
+        sum.wrapping_add(u64::from_le_bytes(*word))
+    });
+    sum.wrapping_add(u64::from_le_bytes(last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_sent_is_known_beforehand() {
+        for (kind, rows) in [
+            (Kind::Int64, 1),
+            (Kind::Int64, 1024),
+            (Kind::String100, 300),
+        ] {
+            let load = Load { kind, rows };
+            let prebuilt = load.prebuilt();
+            for count in [1, 7, 3_000] {
+                let mut total = Total::default();
+                prebuilt.batches(count).for_each(|batch| total.add(&batch));
+                assert_eq!(prebuilt.total(count), total);
+                assert_eq!(total.rows, count * load.rows as u64);
+                assert!(total.require(prebuilt.total(count + 1)).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn the_bytes_of_a_batch_are_those_of_its_buffers() {
+        for kind in [Kind::Int64, Kind::String100] {
+            let load = Load { kind, rows: 64 };
+            let batch = load.batch(0);
+            let buffers = batch.columns().iter().flat_map(|column| {
+                let data = column.to_data();
+                data.buffers()
+                    .iter()
+                    .map(|buffer| buffer.len())
+                    .collect::<Vec<_>>()
+            });
+            assert_eq!(buffers.sum::<usize>(), load.bytes());
+        }
+    }
+}

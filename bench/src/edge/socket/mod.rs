@@ -1,0 +1,183 @@
+//! Edges over TCP between two pinned processes, beside what else could move the batches.
+//!
+//! The batches are made beforehand. The receiver is a process of its own, on the second CPU; it
+//! reads every value, and what it has seen is checked in every run. Bytes are those of Arrow's
+//! buffers, and CPU time is that of both processes from the first byte on.
+
+mod coalesced;
+mod flight;
+mod load;
+mod ours;
+mod peer;
+mod raw_tcp;
+
+use std::net::TcpListener;
+use std::str::FromStr;
+use std::time::Instant;
+
+use ringway::edge::remote::RemoteOptions;
+use ringway::placement::CpuId;
+
+use crate::contest::{Contest, Harness, Measure, Sample};
+use crate::cpus::CpuPair;
+use crate::error::BenchError;
+use crate::pinned::{process_cpu_s, run_on};
+
+use load::{Kind, Load, Prebuilt};
+use peer::Received;
+
+pub(crate) use ours::{Idle, OwnLinks};
+pub(crate) use peer::{Peer, serve};
+
+/// Rows of a batch.
+const ROWS: [usize; 5] = [1, 256, 1024, 8192, 65536];
+
+/// Rows of a batch in version 1.
+const V1_ROWS: usize = 1024;
+
+/// Batches, or chunks of a raw stream, of a run that is only checked; calibration begins with it.
+const SMOKE_BATCHES: u64 = 6;
+
+/// What carries the batches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carrier {
+    /// The edge, in the negotiated form of the wire.
+    Edge,
+    /// The edge in version 1 of the wire.
+    EdgeV1,
+    /// A TCP stream of which nothing is made.
+    RawTcp,
+    /// tokio and Arrow's stream format.
+    Coalesced,
+    /// Arrow Flight.
+    Flight,
+}
+
+impl Carrier {
+    const BASELINES: [Self; 3] = [Self::RawTcp, Self::Coalesced, Self::Flight];
+
+    const ALL: [Self; 5] = [
+        Self::Edge,
+        Self::EdgeV1,
+        Self::RawTcp,
+        Self::Coalesced,
+        Self::Flight,
+    ];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Edge => "edge/socket",
+            Self::EdgeV1 => "edge/socket-v1",
+            Self::RawTcp => "raw tcp",
+            Self::Coalesced => "tokio coalesced",
+            Self::Flight => "arrow-flight",
+        }
+    }
+
+    /// As a word of the command line.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Edge => "edge",
+            Self::EdgeV1 => "edge-v1",
+            Self::RawTcp => "raw-tcp",
+            Self::Coalesced => "coalesced",
+            Self::Flight => "flight",
+        }
+    }
+}
+
+impl FromStr for Carrier {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut all = Self::ALL.into_iter();
+        let found = all.find(|carrier| carrier.word() == text);
+        found.ok_or_else(|| format!("there is no carrier {text:?}"))
+    }
+}
+
+/// Measures all cases of `edge --transport socket`.
+///
+/// # Errors
+/// When a row is lost, doubled or changed, or a process cannot be started or pinned.
+pub(crate) fn measure(harness: &mut Harness) -> Result<(), BenchError> {
+    for kind in [Kind::Int64, Kind::String100] {
+        for rows in ROWS {
+            compare(harness, Carrier::Edge, Load { kind, rows })?;
+        }
+    }
+    let (kind, rows) = (Kind::Int64, V1_ROWS);
+    compare(harness, Carrier::EdgeV1, Load { kind, rows })
+}
+
+fn compare(harness: &mut Harness, ours: Carrier, load: Load) -> Result<(), BenchError> {
+    let name = format!("{}/{load}", ours.name());
+    if !harness.wants(&name) {
+        return Ok(());
+    }
+    let cpus = harness.settings.cpus;
+    let prebuilt = &load.prebuilt();
+    for baseline in Carrier::BASELINES {
+        harness.measure(Contest {
+            name: name.clone(),
+            unit: "bytes/s",
+            measure: Measure::Rate,
+            baseline_name: baseline.name(),
+            count: SMOKE_BATCHES,
+            ours: Box::new(move |count| run(cpus, ours, load, prebuilt, count)),
+            baseline: Box::new(move |count| run(cpus, baseline, load, prebuilt, count)),
+        })?;
+    }
+    Ok(())
+}
+
+/// Sends `count` batches, or as many chunks of a raw stream, and checks what came.
+fn run(
+    cpus: CpuPair,
+    carrier: Carrier,
+    load: Load,
+    prebuilt: &Prebuilt,
+    count: u64,
+) -> Result<Sample, BenchError> {
+    let words = [
+        "receive",
+        carrier.word(),
+        &load.to_string(),
+        &cpus.second.to_string(),
+    ];
+    let mut peer = Peer::start(&words.map(str::to_owned))?;
+    let (to, raw) = (peer.address, raw_tcp::chunks());
+    let (began, cpu_s) = (Instant::now(), process_cpu_s());
+    run_on(cpus.first, || match carrier {
+        Carrier::Edge => ours::send(to, RemoteOptions::default(), prebuilt, count),
+        Carrier::EdgeV1 => ours::send(to, RemoteOptions::version_1(), prebuilt, count),
+        Carrier::RawTcp => raw_tcp::send(to, &raw, count),
+        Carrier::Coalesced => coalesced::send(to, load, prebuilt, count),
+        Carrier::Flight => flight::send(to, load, prebuilt, count),
+    })??;
+    let received: Received = peer.received()?;
+    let (wall, cpu_s) = (began.elapsed(), process_cpu_s() - cpu_s);
+    let (expected, bytes) = match carrier {
+        Carrier::RawTcp => (
+            raw_tcp::total(&raw, count),
+            count * raw_tcp::CHUNK_BYTES as u64,
+        ),
+        _ => (prebuilt.total(count), prebuilt.bytes(count)),
+    };
+    received.total.require(expected)?;
+    Ok(Sample::rate(bytes, wall, cpu_s + received.cpu_s, bytes))
+}
+
+/// In the receiving process: what came over `carrier`.
+///
+/// # Errors
+/// When it cannot be pinned, or what comes is not what is sent.
+pub(crate) fn receive(carrier: Carrier, cpu: CpuId) -> Result<String, BenchError> {
+    serve(cpu, |listener: TcpListener| match carrier {
+        Carrier::Edge => ours::receive(&listener, RemoteOptions::default()),
+        Carrier::EdgeV1 => ours::receive(&listener, RemoteOptions::version_1()),
+        Carrier::RawTcp => raw_tcp::receive(listener),
+        Carrier::Coalesced => coalesced::receive(listener),
+        Carrier::Flight => flight::receive(listener),
+    })
+}

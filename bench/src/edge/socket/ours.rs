@@ -1,0 +1,278 @@
+//! The edge over a connection, with its links turned on the thread that uses it, as a worker
+//! does.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use arrow::array::RecordBatch;
+use ringway::clock::{Clock, Monotonic};
+use ringway::edge::remote::{
+    Links, LinksHandle, RemoteOptions, RemoteParts, links, receive_over, send_over,
+};
+use ringway::edge::{EdgeOptions, Ending, Popped, Receiver, RejectReason, Sender};
+use ringway::element::StreamElement;
+use ringway::wire::Wired;
+use ringway_netio::driver::{DriverChoice, open};
+
+use crate::error::BenchError;
+use crate::pinned::process_cpu_s;
+
+use super::load::{Prebuilt, Total};
+use super::peer::Received;
+
+/// Elements that are pushed between two turns at most: what a step of a task does.
+const STEP_ELEMENTS: usize = 256;
+
+/// How long an idle thread spins before it sleeps, as a worker does.
+const SPIN: Duration = Duration::from_micros(50);
+/// How long it sleeps at most.
+const SLEEP_MAX: Duration = Duration::from_millis(100);
+
+/// Time after which a peer is taken to be stuck.
+const STUCK_AFTER: Duration = Duration::from_secs(60);
+
+/// What a thread does while it has nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Idle {
+    /// It spins for a while, and then sleeps.
+    Adaptive,
+    /// It never sleeps.
+    Spin,
+    /// It sleeps at once.
+    Park,
+}
+
+/// The links of this thread.
+pub(crate) struct OwnLinks {
+    handle: LinksHandle,
+    links: Links,
+    idle: Idle,
+    idle_since: Option<Instant>,
+    looks: u32,
+}
+
+impl OwnLinks {
+    /// Links over the driver that is used by default.
+    ///
+    /// # Errors
+    /// When no descriptor is left.
+    pub(crate) fn new(idle: Idle) -> Result<Self, BenchError> {
+        let (handle, seed) = links()?;
+        let driver = open(DriverChoice::from_option(None)?)?.driver;
+        Ok(Self {
+            handle,
+            links: Links::new(seed, driver, Clock::start())?,
+            idle,
+            idle_since: None,
+            looks: 0,
+        })
+    }
+
+    /// One turn. After one that did nothing it waits as its idle policy says, unless the caller
+    /// has done something meanwhile.
+    ///
+    /// # Errors
+    /// When nothing has happened for a minute.
+    #[inline]
+    pub(crate) fn turn(&mut self, has_worked: bool) -> Result<(), BenchError> {
+        self.turn_until(has_worked, SLEEP_MAX)
+    }
+
+    /// As [`Self::turn`], without sleeping longer than `limit`.
+    ///
+    /// # Errors
+    /// As for `turn`.
+    #[inline]
+    pub(crate) fn turn_until(
+        &mut self,
+        has_worked: bool,
+        limit: Duration,
+    ) -> Result<(), BenchError> {
+        if self.links.turn() > 0 || has_worked {
+            self.idle_since = None;
+            return Ok(());
+        }
+        self.wait(limit)
+    }
+
+    fn wait(&mut self, limit: Duration) -> Result<(), BenchError> {
+        self.looks += 1;
+        std::hint::spin_loop();
+        if self.idle != Idle::Park && !self.looks.is_multiple_of(16) {
+            return Ok(());
+        }
+        let since = *self.idle_since.get_or_insert_with(Instant::now);
+        let idle_for = since.elapsed();
+        if idle_for > STUCK_AFTER {
+            return Err(BenchError::new(
+                "nothing came for a minute: the peer is stuck",
+            ));
+        }
+        match self.idle {
+            Idle::Spin => {}
+            Idle::Adaptive if idle_for < SPIN => {}
+            Idle::Adaptive | Idle::Park => self.links.park(limit.min(SLEEP_MAX)),
+        }
+        Ok(())
+    }
+
+    /// Turns until nothing would be lost.
+    ///
+    /// # Errors
+    /// When nothing has happened for a minute.
+    pub(crate) fn finish(mut self) -> Result<(), BenchError> {
+        while self.links.is_needed() {
+            self.turn(false)?;
+        }
+        Ok(())
+    }
+
+    /// A sending end over a connection that is made.
+    ///
+    /// # Errors
+    /// When the connection is refused.
+    pub(crate) fn sender(
+        &self,
+        to: SocketAddr,
+        remote: RemoteOptions,
+    ) -> Result<Sender<RecordBatch>, BenchError> {
+        let stream = TcpStream::connect(to)?;
+        Ok(send_over(&self.handle, stream.into(), self.parts(remote))?)
+    }
+
+    /// A sending end over a connection that comes.
+    ///
+    /// # Errors
+    /// When none can be accepted.
+    pub(crate) fn sender_over(
+        &self,
+        listener: &TcpListener,
+        remote: RemoteOptions,
+    ) -> Result<Sender<RecordBatch>, BenchError> {
+        let (stream, _) = listener.accept()?;
+        Ok(send_over(&self.handle, stream.into(), self.parts(remote))?)
+    }
+
+    /// A receiving end over a connection that comes.
+    ///
+    /// # Errors
+    /// When none can be accepted.
+    pub(crate) fn receiver(
+        &self,
+        listener: &TcpListener,
+        remote: RemoteOptions,
+    ) -> Result<Receiver<RecordBatch>, BenchError> {
+        let (stream, _) = listener.accept()?;
+        Ok(receive_over(
+            &self.handle,
+            stream.into(),
+            self.parts(remote),
+        )?)
+    }
+
+    /// A receiving end over a connection that is made.
+    ///
+    /// # Errors
+    /// When the connection is refused.
+    pub(crate) fn receiver_over(
+        &self,
+        to: SocketAddr,
+        remote: RemoteOptions,
+    ) -> Result<Receiver<RecordBatch>, BenchError> {
+        let stream = TcpStream::connect(to)?;
+        Ok(receive_over(
+            &self.handle,
+            stream.into(),
+            self.parts(remote),
+        )?)
+    }
+
+    fn parts(&self, remote: RemoteOptions) -> RemoteParts<RecordBatch> {
+        RemoteParts {
+            edge: EdgeOptions::named("bench"),
+            remote,
+            codec: RecordBatch::codec(),
+            peer: "the other process".to_owned(),
+            bell: self.handle.bell().clone(),
+        }
+    }
+}
+
+/// Sends `count` batches and the end of the stream.
+///
+/// # Errors
+/// When the peer is gone.
+pub(super) fn send(
+    to: SocketAddr,
+    remote: RemoteOptions,
+    prebuilt: &Prebuilt,
+    count: u64,
+) -> Result<(), BenchError> {
+    let mut links = OwnLinks::new(Idle::Adaptive)?;
+    let mut sender = links.sender(to, remote)?;
+    // What the clock says does not matter here.
+    sender.set_origin(Monotonic(Duration::from_secs(1)));
+    let mut unflushed = 0;
+    for batch in prebuilt.batches(count) {
+        let mut element = StreamElement::Data(batch);
+        while let Err(rejected) = sender.try_push_quiet(element) {
+            if rejected.reason != RejectReason::Full {
+                return Err(BenchError::new(rejected.reason.to_string()));
+            }
+            let has_worked = unflushed > 0;
+            unflushed = 0;
+            sender.flush();
+            links.turn(has_worked)?;
+            element = rejected.element;
+        }
+        unflushed += 1;
+        if unflushed == STEP_ELEMENTS {
+            unflushed = 0;
+            sender.flush();
+            links.turn(true)?;
+        }
+    }
+    let finished = sender.finish();
+    finished.map_err(|reason| BenchError::new(reason.to_string()))?;
+    links.finish()
+}
+
+/// Receives to the end.
+///
+/// # Errors
+/// When the peer is gone, or fails.
+pub(super) fn receive(
+    listener: &TcpListener,
+    remote: RemoteOptions,
+) -> Result<Received, BenchError> {
+    let mut links = OwnLinks::new(Idle::Adaptive)?;
+    let mut receiver = links.receiver(listener, remote)?;
+    let cpu_s = process_cpu_s();
+    let mut total = Total::default();
+    loop {
+        let mut has_worked = false;
+        for _ in 0..STEP_ELEMENTS {
+            match receiver.try_pop() {
+                Popped::Element(StreamElement::Data(batch)) => {
+                    total.add(&batch);
+                    has_worked = true;
+                }
+                Popped::Element(other) => {
+                    return Err(BenchError::new(format!(
+                        "a batch was sent, and {other:?} came"
+                    )));
+                }
+                Popped::Empty => break,
+                Popped::Ended(Ending::End) => {
+                    let cpu_s = process_cpu_s() - cpu_s;
+                    links.finish()?;
+                    return Ok(Received { total, cpu_s });
+                }
+                Popped::Ended(other) => {
+                    return Err(BenchError::new(format!("the edge ended as {other:?}")));
+                }
+            }
+        }
+        links.turn(has_worked)?;
+    }
+}

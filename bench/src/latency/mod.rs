@@ -1,0 +1,235 @@
+//! The time from when a one-row batch was to be sent until it is back from another process.
+//!
+//! Batches are due at a fixed rate, whether or not those before are back, and the time of each
+//! counts from when it was due: what a stall delays is late, and is not left out. The other
+//! process takes each batch in and sends it on; both are pinned.
+
+mod ours;
+mod raw_tcp;
+mod schedule;
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use ringway::placement::CpuId;
+
+use crate::contest::{Contest, Harness, Measure, Sample};
+use crate::cpus::CpuPair;
+use crate::edge::socket::{Idle, Peer, serve};
+use crate::error::BenchError;
+use crate::pinned::{process_cpu_s, run_on};
+
+use schedule::{Latencies, Schedule};
+
+/// Batches of a run that is only checked; calibration begins with it.
+const SMOKE_TRIPS: u64 = 50;
+
+/// Round trips by which it is found out how long a frame is.
+const FRAME_TRIPS: u64 = 100;
+
+/// Round trips a second where the CPUs are kept busy, and where they may sleep in between.
+const BUSY_RATE: u64 = 20_000;
+const QUIET_RATE: u64 = 1_000;
+
+/// What is looked at of all round trips.
+const PERCENTILES: [(&str, f64); 3] = [("p50", 50.0), ("p99", 99.0), ("p999", 99.9)];
+
+/// How both processes wait, and how many batches are due a second.
+struct Mode {
+    name: &'static str,
+    idle: Idle,
+    /// Whether the baseline polls, or sleeps until something comes.
+    baseline_polls: bool,
+    rate: u64,
+}
+
+const MODES: [Mode; 4] = [
+    Mode {
+        name: "spin",
+        idle: Idle::Spin,
+        baseline_polls: true,
+        rate: BUSY_RATE,
+    },
+    Mode {
+        name: "adaptive",
+        idle: Idle::Adaptive,
+        baseline_polls: true,
+        rate: BUSY_RATE,
+    },
+    Mode {
+        name: "adaptive-quiet",
+        idle: Idle::Adaptive,
+        baseline_polls: false,
+        rate: QUIET_RATE,
+    },
+    Mode {
+        name: "park",
+        idle: Idle::Park,
+        baseline_polls: false,
+        rate: QUIET_RATE,
+    },
+];
+
+/// What the other process does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Echo {
+    /// It takes batches from an edge, and sends them on over another.
+    Edge(Idle),
+    /// It reads frames of so many bytes, and writes them back.
+    Raw {
+        /// Whether it polls, or sleeps until something comes.
+        polls: bool,
+        frame_bytes: usize,
+    },
+}
+
+/// Measures all cases of `latency --transport socket`.
+///
+/// # Errors
+/// When a batch is lost or changed, or a process cannot be started or pinned.
+pub(crate) fn measure(harness: &mut Harness) -> Result<(), BenchError> {
+    let cpus = harness.settings.cpus;
+    let mut frame_bytes = None;
+    for mode in &MODES {
+        for (percentile, of_100) in PERCENTILES {
+            let name = format!("latency/socket/row/{}/{percentile}", mode.name);
+            if !harness.wants(&name) {
+                continue;
+            }
+            let frame_bytes = match frame_bytes {
+                Some(bytes) => bytes,
+                None => *frame_bytes.insert(frame_bytes_of(cpus)?),
+            };
+            let schedule = |count| Schedule {
+                rate: mode.rate,
+                count,
+            };
+            let raw = Echo::Raw {
+                polls: mode.baseline_polls,
+                frame_bytes,
+            };
+            harness.measure(Contest {
+                name,
+                unit: "us",
+                measure: Measure::Latency,
+                baseline_name: "raw tcp",
+                count: SMOKE_TRIPS,
+                ours: Box::new(move |count| {
+                    sample(cpus, Echo::Edge(mode.idle), schedule(count), of_100)
+                }),
+                baseline: Box::new(move |count| sample(cpus, raw, schedule(count), of_100)),
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn sample(
+    cpus: CpuPair,
+    echo: Echo,
+    schedule: Schedule,
+    percentile: f64,
+) -> Result<Sample, BenchError> {
+    let cpu_s = process_cpu_s();
+    let (latencies, wall, _) = run(cpus, echo, schedule)?;
+    Ok(Sample {
+        value: latencies.percentile_us(percentile),
+        wall,
+        cpu_s: process_cpu_s() - cpu_s,
+        bytes: 0,
+    })
+}
+
+/// How long the frame of a one-row batch is.
+fn frame_bytes_of(cpus: CpuPair) -> Result<usize, BenchError> {
+    let schedule = Schedule {
+        rate: BUSY_RATE,
+        count: FRAME_TRIPS,
+    };
+    let (_, _, bytes) = run(cpus, Echo::Edge(Idle::Spin), schedule)?;
+    Ok(bytes)
+}
+
+/// The latencies, the time of the run, and the bytes of a frame.
+fn run(
+    cpus: CpuPair,
+    echo: Echo,
+    schedule: Schedule,
+) -> Result<(Latencies, Duration, usize), BenchError> {
+    let words = ["echo", &echo.to_string(), &cpus.second.to_string()];
+    let mut peer = Peer::start(&words.map(str::to_owned))?;
+    let to = peer.address;
+    let run = run_on(cpus.first, || match echo {
+        Echo::Edge(idle) => ours::send(to, idle, schedule),
+        Echo::Raw { polls, frame_bytes } => raw_tcp::send(to, polls, frame_bytes, schedule),
+    })??;
+    let trips: u64 = peer.received()?;
+    if trips != schedule.count {
+        return Err(BenchError::new(format!(
+            "{trips} batches came to the other process, and {} were sent",
+            schedule.count
+        )));
+    }
+    Ok(run)
+}
+
+/// In the other process: sends back what comes.
+///
+/// # Errors
+/// When it cannot be pinned, or what comes is not what is sent.
+pub(crate) fn echo(echo: Echo, cpu: CpuId) -> Result<String, BenchError> {
+    serve(cpu, |listener| match echo {
+        Echo::Edge(idle) => ours::echo(&listener, idle),
+        Echo::Raw { polls, frame_bytes } => raw_tcp::echo(&listener, polls, frame_bytes),
+    })
+}
+
+impl std::fmt::Display for Echo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Edge(Idle::Spin) => f.write_str("spin"),
+            Self::Edge(Idle::Adaptive) => f.write_str("adaptive"),
+            Self::Edge(Idle::Park) => f.write_str("park"),
+            Self::Raw { polls, frame_bytes } => {
+                let waits = if *polls { "polls" } else { "sleeps" };
+                write!(f, "{waits}:{frame_bytes}")
+            }
+        }
+    }
+}
+
+impl FromStr for Echo {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let raw = |polls, bytes: &str| {
+            let frame_bytes = bytes.parse().map_err(|_| format!("{bytes:?} is no size"))?;
+            Ok(Self::Raw { polls, frame_bytes })
+        };
+        match text.split_once(':') {
+            None if text == "spin" => Ok(Self::Edge(Idle::Spin)),
+            None if text == "adaptive" => Ok(Self::Edge(Idle::Adaptive)),
+            None if text == "park" => Ok(Self::Edge(Idle::Park)),
+            Some(("polls", bytes)) => raw(true, bytes),
+            Some(("sleeps", bytes)) => raw(false, bytes),
+            _ => Err(format!("there is no echo {text:?}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_other_process_is_told_what_to_do_in_one_word() {
+        let raw = |polls| Echo::Raw {
+            polls,
+            frame_bytes: 264,
+        };
+        let edges = [Idle::Spin, Idle::Adaptive, Idle::Park].map(Echo::Edge);
+        for echo in edges.into_iter().chain([raw(true), raw(false)]) {
+            assert_eq!(echo.to_string().parse(), Ok(echo));
+        }
+    }
+}

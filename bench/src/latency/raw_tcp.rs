@@ -1,0 +1,117 @@
+//! Frames there and back over a bare TCP connection.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use crate::error::BenchError;
+
+use super::schedule::{Latencies, Schedule};
+
+/// A read that waits, waits so long at least: a limit of nothing would be none at all.
+const WAIT_MIN: Duration = Duration::from_micros(1);
+
+/// Sends frames as they are due, and takes them back.
+///
+/// # Errors
+/// When the peer is gone, or another frame comes back.
+pub(super) fn send(
+    to: SocketAddr,
+    polls: bool,
+    frame_bytes: usize,
+    schedule: Schedule,
+) -> Result<(Latencies, Duration, usize), BenchError> {
+    let mut stream = TcpStream::connect(to)?;
+    stream.set_nodelay(true)?;
+    stream.set_nonblocking(polls)?;
+    let mut frame = vec![0; frame_bytes];
+    let mut back = Frames::new(frame_bytes);
+    let mut latencies = Latencies::begin(schedule)?;
+    while !latencies.is_done() {
+        while let Some(number) = latencies.next_due() {
+            frame[..8].copy_from_slice(&number.to_le_bytes());
+            stream.write_all(&frame)?;
+        }
+        if !polls {
+            stream.set_read_timeout(Some(latencies.until_due().max(WAIT_MIN)))?;
+        }
+        back.read(&mut stream)?;
+        while let Some(frame) = back.next() {
+            let number = frame
+                .first_chunk()
+                .map_or(-1, |number| i64::from_le_bytes(*number));
+            latencies.is_back(number)?;
+        }
+    }
+    let elapsed = latencies.elapsed();
+    Ok((latencies, elapsed, frame_bytes))
+}
+
+/// Sends frames back until there are no more, and returns how many there were.
+///
+/// # Errors
+/// When the peer is gone.
+pub(super) fn echo(
+    listener: &TcpListener,
+    polls: bool,
+    frame_bytes: usize,
+) -> Result<u64, BenchError> {
+    let (mut stream, _) = listener.accept()?;
+    stream.set_nodelay(true)?;
+    stream.set_nonblocking(polls)?;
+    let mut frames = Frames::new(frame_bytes);
+    let mut count = 0;
+    while frames.read(&mut stream)? {
+        while let Some(frame) = frames.next() {
+            stream.write_all(frame)?;
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
+/// Frames of one length out of a stream.
+struct Frames {
+    frame_bytes: usize,
+    buffer: Vec<u8>,
+    begin: usize,
+    end: usize,
+}
+
+impl Frames {
+    fn new(frame_bytes: usize) -> Self {
+        Self {
+            frame_bytes,
+            buffer: vec![0; frame_bytes * 256],
+            begin: 0,
+            end: 0,
+        }
+    }
+
+    /// Reads what is there; returns whether more may come.
+    fn read(&mut self, stream: &mut TcpStream) -> Result<bool, BenchError> {
+        self.buffer.copy_within(self.begin..self.end, 0);
+        self.end -= self.begin;
+        self.begin = 0;
+        match stream.read(&mut self.buffer[self.end..]) {
+            Ok(0) => Ok(false),
+            Ok(read) => {
+                self.end += read;
+                Ok(true)
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                Ok(true)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn next(&mut self) -> Option<&[u8]> {
+        let whole = self.end - self.begin >= self.frame_bytes;
+        whole.then(|| {
+            let frame = self.begin..self.begin + self.frame_bytes;
+            self.begin = frame.end;
+            &self.buffer[frame]
+        })
+    }
+}

@@ -1,0 +1,113 @@
+//! When batches are due, and how late they are back.
+
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+
+use crate::error::BenchError;
+
+/// How many batches are due, and how many a second.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Schedule {
+    pub(super) rate: u64,
+    pub(super) count: u64,
+}
+
+/// The time from when each batch was due until it was back.
+pub(super) struct Latencies {
+    began: Instant,
+    schedule: Schedule,
+    sent: u64,
+    back: u64,
+    ns: Histogram<u64>,
+}
+
+impl Latencies {
+    /// The first batch is due now.
+    ///
+    /// # Errors
+    /// Never: three digits can be kept.
+    pub(super) fn begin(schedule: Schedule) -> Result<Self, BenchError> {
+        Ok(Self {
+            began: Instant::now(),
+            schedule,
+            sent: 0,
+            back: 0,
+            ns: Histogram::new(3)?,
+        })
+    }
+
+    /// The number of the next batch, if it is due and none is left out.
+    #[inline]
+    pub(super) fn next_due(&mut self) -> Option<i64> {
+        let is_due = self.sent < self.schedule.count && self.began.elapsed() >= self.due(self.sent);
+        is_due.then(|| {
+            self.sent += 1;
+            self.sent as i64 - 1
+        })
+    }
+
+    /// How long it is until the next batch is due; long, if there is none.
+    pub(super) fn until_due(&self) -> Duration {
+        if self.sent == self.schedule.count {
+            return Duration::from_secs(1);
+        }
+        self.due(self.sent).saturating_sub(self.began.elapsed())
+    }
+
+    /// The batch `number` is back.
+    ///
+    /// # Errors
+    /// When it should have been another.
+    #[inline]
+    pub(super) fn is_back(&mut self, number: i64) -> Result<(), BenchError> {
+        if number != self.back as i64 {
+            let expected = self.back;
+            return Err(BenchError::new(format!(
+                "batch {number} is back, and should have been {expected}"
+            )));
+        }
+        let latency = self.began.elapsed() - self.due(self.back);
+        self.back += 1;
+        self.ns.record(latency.as_nanos() as u64)?;
+        Ok(())
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.back == self.schedule.count
+    }
+
+    pub(super) fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    pub(super) fn percentile_us(&self, percentile: f64) -> f64 {
+        self.ns.value_at_percentile(percentile) as f64 / 1e3
+    }
+
+    fn due(&self, number: u64) -> Duration {
+        Duration::from_nanos(number * 1_000_000_000 / self.schedule.rate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_sent_too_late_counts_from_when_it_was_due() {
+        let schedule = Schedule {
+            rate: 1_000,
+            count: 20,
+        };
+        let mut latencies = Latencies::begin(schedule).unwrap();
+        std::thread::sleep(Duration::from_millis(25));
+        for number in 0..20 {
+            assert_eq!(latencies.next_due(), Some(number));
+            latencies.is_back(number).unwrap();
+        }
+        assert!(latencies.is_done() && latencies.next_due().is_none());
+        assert!(latencies.percentile_us(50.0) > 10_000.0);
+        assert!(latencies.is_back(19).is_err());
+    }
+}

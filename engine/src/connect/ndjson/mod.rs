@@ -1,0 +1,8 @@
+//! One JSON object a line.
+
+mod numbers;
+mod rows;
+mod schema;
+pub(super) mod sink;
+pub(super) mod source;
+mod times;

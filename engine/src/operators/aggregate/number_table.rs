@@ -1,0 +1,194 @@
+//! The numbers of keys that are integers.
+
+use super::hashed_numbers::HashedNumbers;
+
+/// Stands for a key without a number.
+pub(super) const NO_ID: u32 = u32::MAX;
+
+/// An array of numbers may be so many times longer than the keys in it are many, and this longer
+/// still: what a hash table takes that is mostly a quarter full.
+const ROOM_A_KEY: usize = 8;
+const ROOM_MIN: usize = 1024;
+
+/// A map from integers to numbers.
+///
+/// Keys are often numbers in a row, as those of users and orders are: those that lie close
+/// together have an array in which each is at its place, and only the others are hashed.
+#[derive(Default)]
+pub(super) struct NumberTable {
+    /// The key whose number is first in the array.
+    base: i64,
+    array: Vec<u32>,
+    /// Keys in the array.
+    array_keys: usize,
+    others: HashedNumbers,
+    /// With fewer others than this, extending the array is not tried again.
+    retry_at: usize,
+}
+
+impl NumberTable {
+    /// The number of `key`, that of `make` if it has none.
+    #[inline]
+    pub(super) fn number_of(&mut self, key: i64, make: impl FnOnce() -> u32) -> u32 {
+        match self.array.get(self.place(key)) {
+            Some(&id) if id != NO_ID => id,
+            _ => self.number_of_other(key, make),
+        }
+    }
+
+    /// Forgets `key`.
+    pub(super) fn remove(&mut self, key: i64) {
+        let place = self.place(key);
+        match self.array.get_mut(place) {
+            Some(id) if *id != NO_ID => {
+                *id = NO_ID;
+                self.array_keys -= 1;
+            }
+            _ => self.others.remove(key),
+        }
+    }
+
+    /// Where `key` is in the array, if it is long enough.
+    #[inline]
+    fn place(&self, key: i64) -> usize {
+        key.wrapping_sub(self.base) as usize
+    }
+
+    #[cold]
+    fn number_of_other(&mut self, key: i64, make: impl FnOnce() -> u32) -> u32 {
+        if let Some(id) = self.others.get(key) {
+            return id;
+        }
+        let id = make();
+        assert!(id != NO_ID, "memory ends before the numbers do");
+        if self.place(key) >= self.array.len() && !self.extend_to(key) {
+            self.others.insert(key, id);
+            return id;
+        }
+        let place = self.place(key);
+        self.array[place] = id;
+        self.array_keys += 1;
+        id
+    }
+
+    /// Makes the array so long that `key` has a place in it, unless it would be mostly empty.
+    fn extend_to(&mut self, key: i64) -> bool {
+        let others = self.others.len();
+        let room = ROOM_A_KEY * (self.array_keys + others + 1) + ROOM_MIN;
+        let (first, key) = (i128::from(self.base), i128::from(key));
+        let reach = (key - first).max(first + self.array.len() as i128 - key);
+        let is_far = self.array_keys > 0 && reach > 2 * room as i128;
+        if is_far || (others > 0 && others < self.retry_at) {
+            return false;
+        }
+        let is_used = |id: &u32| *id != NO_ID;
+        let (mut low, mut high) = (key, key);
+        if let Some(from) = self.array.iter().position(is_used) {
+            low = low.min(first + from as i128);
+        }
+        if let Some(to) = self.array.iter().rposition(is_used) {
+            high = high.max(first + to as i128);
+        }
+        let span = high - low + 1;
+        if span > room as i128 {
+            self.retry_at = 2 * others + 1;
+            return false;
+        }
+        // Keys mostly go on in the direction in which they went beyond the array.
+        let len = (2 * span as usize).max(ROOM_MIN);
+        let goes_down = self.array_keys > 0 && low == key;
+        let base = if goes_down {
+            high - len as i128 + 1
+        } else {
+            low
+        };
+        let base = base.clamp(i64::MIN.into(), i128::from(i64::MAX) - len as i128 + 1);
+        self.rebase(base as i64, len);
+        true
+    }
+
+    /// Makes an array of `len` places from `base` on, which has all keys of the one before, and
+    /// those of the others that have a place in it.
+    fn rebase(&mut self, base: i64, len: usize) {
+        let mut array = vec![NO_ID; len];
+        for (place, id) in self.array.iter().enumerate() {
+            if *id != NO_ID {
+                let key = self.base.wrapping_add_unsigned(place as u64);
+                array[key.wrapping_sub(base) as usize] = *id;
+            }
+        }
+        (self.base, self.array) = (base, array);
+        for key in self.others.keys() {
+            let place = self.place(key);
+            if place < len
+                && let Some(id) = self.others.get(key)
+            {
+                self.others.remove(key);
+                self.array[place] = id;
+                self.array_keys += 1;
+            }
+        }
+        self.retry_at = 2 * self.others.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use crate::operators::testing::Random;
+
+    #[test]
+    fn keys_keep_their_numbers_while_others_come_and_go() {
+        let mut random = Random::new("keys_keep_their_numbers_while_others_come_and_go");
+        for keys in [3, 40, 5_000] {
+            for (step, gap, start) in [
+                (0, 0, 0),
+                (1, 0, 0),
+                (-1, 0, 0),
+                (2, 40, 0),
+                (1, 0, i64::MAX - 90_000),
+            ] {
+                let (mut table, mut model) = (NumberTable::default(), HashMap::new());
+                for number in 0..20_000_u32 {
+                    let around = start + i64::from(number) * step;
+                    let key = random.between(-keys, keys) << (random.below(2) * gap);
+                    let key = around.saturating_add(key);
+                    if random.below(3) == 0 {
+                        table.remove(key);
+                        model.remove(&key);
+                    } else {
+                        let expected = *model.entry(key).or_insert(number);
+                        assert_eq!(table.number_of(key, || number), expected);
+                    }
+                    assert_eq!(table.array_keys + table.others.len(), model.len());
+                    let room = ROOM_A_KEY * 20_000 + ROOM_MIN;
+                    assert!(table.array.len() <= 2 * room);
+                }
+                for (key, number) in model {
+                    assert_eq!(table.number_of(key, || NO_ID - 1), number);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn keys_in_a_row_have_an_array_and_keys_far_apart_have_none() {
+        let mut table = NumberTable::default();
+        for number in 0..100_000 {
+            table.number_of(1_000_000 + i64::from(number), || number);
+            if number >= 500 {
+                table.remove(1_000_000 + i64::from(number) - 500);
+            }
+        }
+        assert_eq!((table.array_keys, table.others.len()), (500, 0));
+        assert!(table.array.len() < 20_000, "{}", table.array.len());
+        let mut table = NumberTable::default();
+        for number in 0..10_000 {
+            table.number_of(i64::from(number) << 40, || number);
+        }
+        assert!(table.others.len() > 9_900);
+        assert!(table.array.len() <= 2 * ROOM_MIN);
+    }
+}

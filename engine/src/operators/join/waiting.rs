@@ -1,0 +1,178 @@
+//! The rows of one side that wait for a match.
+
+use std::collections::VecDeque;
+
+use crate::element::EventTime;
+use crate::operators::state::{DueKeys, KeyForm, KeyMap};
+
+use super::kind::Alone;
+use super::state::JoinOutput;
+
+/// The rows of one side that wait, by key and time.
+pub(super) struct Waiting<K: KeyForm, T> {
+    by_key: K::Map<KeptRows<T>>,
+    /// All rows by time; those of a key in the order in which they wait.
+    due: DueKeys<K::Key>,
+    next_number: u64,
+}
+
+/// A row that waits.
+pub(super) struct Kept<T> {
+    pub(super) time: EventTime,
+    /// None when the row is done with before its time.
+    pub(super) row: Option<T>,
+    pub(super) matched: bool,
+}
+
+/// The rows of a key by time, one at least. Most keys have one, which takes no list.
+pub(super) struct KeptRows<T> {
+    first: Kept<T>,
+    /// None until there are more, so that a key with one row is small.
+    rest: Option<Box<VecDeque<Kept<T>>>>,
+}
+
+impl<K: KeyForm, T> Waiting<K, T> {
+    /// The rows of a key.
+    pub(super) fn of_key(&mut self, key: &K::Key) -> Option<&mut KeptRows<T>> {
+        self.by_key.get_mut(key)
+    }
+
+    /// Keeps a row; where `once` says so only if none of its key and time is kept. Returns
+    /// whether it is kept.
+    #[inline]
+    pub(super) fn keep(&mut self, key: &K::Key, kept: Kept<T>, once: bool) -> bool {
+        let time = kept.time;
+        let mut kept = Some(kept);
+        let make = || {
+            let first = kept.take()?;
+            Some(KeptRows { first, rest: None })
+        };
+        let rows = self.by_key.get_or_make(key, make);
+        if let Some((rows, kept)) = rows.zip(kept)
+            && !rows.insert(kept, once)
+        {
+            return false;
+        }
+        self.due.push(time, self.next_number, key.clone());
+        self.next_number += 1;
+        true
+    }
+
+    /// Lets go of rows whose time is before `before`, and gives those that are asked for. Calls
+    /// `released` for each time that their key was kept. Returns whether that is all.
+    pub(super) fn expire<O>(
+        &mut self,
+        before: i128,
+        alone: Alone,
+        budget: &mut usize,
+        out: &mut impl JoinOutput<T, O>,
+        released: &mut dyn FnMut(&K::Key),
+    ) -> bool {
+        while let Some(time) = self.due.next_time() {
+            if i128::from(time) >= before {
+                break;
+            }
+            if *budget == 0 || out.is_full() {
+                return false;
+            }
+            *budget -= 1;
+            // Invariant: its time was looked at just above, and what is due waits. The rows of a
+            // key are due in the order in which they wait.
+            let (_, _, key) = self.due.pop().expect("looked at");
+            let rows = self.by_key.get_mut(&key).expect("a key with a row");
+            let second = rows.rest.as_mut().and_then(|rest| rest.pop_front());
+            let kept = match second {
+                Some(second) => std::mem::replace(&mut rows.first, second),
+                None => self.by_key.remove(&key).expect("a key with a row").first,
+            };
+            debug_assert_eq!(kept.time, time);
+            if let Some(row) = kept.row {
+                if alone.unmatched && !kept.matched {
+                    out.give(time, Some(&row), None);
+                }
+                out.let_go(Some(row), None);
+            }
+            released(&key);
+        }
+        true
+    }
+
+    /// Rows that wait.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        let rows = self.by_key.sum(|rows| rows.rest().len() + 1);
+        assert_eq!(self.due.len(), rows, "keys go with their last row");
+        rows
+    }
+}
+
+impl<T> KeptRows<T> {
+    /// How many rows are before `time`.
+    #[inline]
+    pub(super) fn before(&self, time: i128) -> usize {
+        match i128::from(self.first.time) < time {
+            false => 0,
+            true => {
+                1 + self
+                    .rest()
+                    .partition_point(|kept| i128::from(kept.time) < time)
+            }
+        }
+    }
+
+    /// The row at a place.
+    #[inline]
+    pub(super) fn get_mut(&mut self, at: usize) -> Option<&mut Kept<T>> {
+        match at {
+            0 => Some(&mut self.first),
+            at => self.rest.as_mut()?.get_mut(at - 1),
+        }
+    }
+
+    /// Puts a row behind those of its time and before; where `once` says so only if there is
+    /// none of its time. Returns whether it is in.
+    fn insert(&mut self, kept: Kept<T>, once: bool) -> bool {
+        let at = match self.last().time <= kept.time {
+            true => self.rest().len() + 1,
+            false if kept.time < self.first.time => 0,
+            false => 1 + self.rest().partition_point(|other| other.time <= kept.time),
+        };
+        if once && at > 0 {
+            let before = match at {
+                1 => &self.first,
+                at => &self.rest()[at - 2],
+            };
+            if before.time == kept.time {
+                return false;
+            }
+        }
+        let rest = self.rest.get_or_insert_default();
+        match at {
+            0 => rest.push_front(std::mem::replace(&mut self.first, kept)),
+            at => rest.insert(at - 1, kept),
+        }
+        true
+    }
+
+    fn last(&self) -> &Kept<T> {
+        self.rest().back().unwrap_or(&self.first)
+    }
+
+    #[inline]
+    fn rest(&self) -> &VecDeque<Kept<T>> {
+        match &self.rest {
+            Some(rest) => rest,
+            None => const { &VecDeque::new() },
+        }
+    }
+}
+
+impl<K: KeyForm, T> Default for Waiting<K, T> {
+    fn default() -> Self {
+        Self {
+            by_key: K::Map::default(),
+            due: DueKeys::default(),
+            next_number: 0,
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! State by key, for keys that are values and for keys that have small numbers.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::marker::PhantomData;
+
+use crate::operators::aggregate::FastHash;
+
+/// How an operator tells keys apart.
+pub(crate) trait KeyForm {
+    /// What stands for a key.
+    type Key: Clone;
+    /// State by key.
+    type Map<V>: KeyMap<Self::Key, V>;
+}
+
+/// Keys are values of a user's own.
+pub(crate) struct Values<K>(PhantomData<K>);
+
+/// Keys have numbers, which are given again when their key is gone.
+pub(crate) struct Numbers;
+
+impl<K: Eq + Hash + Clone> KeyForm for Values<K> {
+    type Key = K;
+    type Map<V> = HashMap<K, V, FastHash>;
+}
+
+impl KeyForm for Numbers {
+    type Key = u32;
+    type Map<V> = NumberMap<V>;
+}
+
+/// A map by key.
+pub(crate) trait KeyMap<K, V>: Default {
+    /// The state of `key`.
+    fn get(&self, key: &K) -> Option<&V>;
+
+    /// The state of `key`, to change.
+    fn get_mut(&mut self, key: &K) -> Option<&mut V>;
+
+    /// The state of `key`; where there is none, that of `make`, if that makes one.
+    fn get_or_make(&mut self, key: &K, make: impl FnOnce() -> Option<V>) -> Option<&mut V>;
+
+    /// Takes the state of `key`.
+    fn remove(&mut self, key: &K) -> Option<V>;
+
+    /// The sum over all state.
+    #[cfg(test)]
+    fn sum(&self, of: fn(&V) -> usize) -> usize;
+}
+
+impl<K: Eq + Hash + Clone, V> KeyMap<K, V> for HashMap<K, V, FastHash> {
+    fn get(&self, key: &K) -> Option<&V> {
+        self.get(key)
+    }
+
+    fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        self.get_mut(key)
+    }
+
+    fn get_or_make(&mut self, key: &K, make: impl FnOnce() -> Option<V>) -> Option<&mut V> {
+        match self.entry(key.clone()) {
+            std::collections::hash_map::Entry::Occupied(entry) => Some(entry.into_mut()),
+            std::collections::hash_map::Entry::Vacant(entry) => Some(entry.insert(make()?)),
+        }
+    }
+
+    fn remove(&mut self, key: &K) -> Option<V> {
+        self.remove(key)
+    }
+
+    #[cfg(test)]
+    fn sum(&self, of: fn(&V) -> usize) -> usize {
+        self.values().map(of).sum()
+    }
+}
+
+/// A map by small numbers: an array.
+pub(crate) struct NumberMap<V>(Vec<Option<V>>);
+
+impl<V> Default for NumberMap<V> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<V> KeyMap<u32, V> for NumberMap<V> {
+    #[inline]
+    fn get(&self, key: &u32) -> Option<&V> {
+        self.0.get(*key as usize)?.as_ref()
+    }
+
+    #[inline]
+    fn get_mut(&mut self, key: &u32) -> Option<&mut V> {
+        self.0.get_mut(*key as usize)?.as_mut()
+    }
+
+    #[inline]
+    fn get_or_make(&mut self, key: &u32, make: impl FnOnce() -> Option<V>) -> Option<&mut V> {
+        let at = *key as usize;
+        if at >= self.0.len() {
+            self.0.resize_with(at + 1, || None);
+        }
+        let place = &mut self.0[at];
+        if place.is_none() {
+            *place = make();
+        }
+        place.as_mut()
+    }
+
+    #[inline]
+    fn remove(&mut self, key: &u32) -> Option<V> {
+        self.0.get_mut(*key as usize)?.take()
+    }
+
+    #[cfg(test)]
+    fn sum(&self, of: fn(&V) -> usize) -> usize {
+        self.0.iter().flatten().map(of).sum()
+    }
+}
