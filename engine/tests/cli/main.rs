@@ -6,3 +6,4 @@ mod example;
 mod flights;
 mod processes;
 mod streams;
+mod wire;

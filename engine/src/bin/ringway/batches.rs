@@ -144,7 +144,7 @@ mod tests {
         ];
         for path in files {
             let batches: Vec<_> = open(&path).unwrap().collect::<Result<_, _>>().unwrap();
-            assert_eq!(batches, [batch.clone()], "{}", path.display());
+            assert_eq!(batches, std::slice::from_ref(&batch), "{}", path.display());
         }
     }
 

@@ -22,6 +22,9 @@ use crate::line::{self, WireType};
 use crate::output::say;
 use crate::{EXIT_FAILED, EXIT_INVALID};
 
+/// Time for peers to take the last word, before the process goes.
+pub(crate) const LEAVE_TIME_MAX: Duration = Duration::from_secs(10);
+
 /// Streams that are served at a time; more senders wait.
 const STREAMS_MAX: usize = 256;
 
@@ -89,8 +92,8 @@ struct Unprintable(io::Error);
 
 pub(crate) fn recv(args: &RecvArgs) -> u8 {
     let bell = Bell::thread();
-    let listener = match listen(args, &bell) {
-        Ok(listener) => listener,
+    let (plane, listener) = match listen(args, &bell) {
+        Ok(listening) => listening,
         Err(error) => {
             say(format_args!("error: {error}\n"));
             return EXIT_INVALID;
@@ -98,7 +101,10 @@ pub(crate) fn recv(args: &RecvArgs) -> u8 {
     };
     let at = HostPort::new(args.listen.host.clone(), listener.port());
     say(format_args!("listening {at}\n"));
-    match serve(args, listener, &bell) {
+    let served = serve(args, listener, &bell);
+    // Who sent the last stream is yet to be told how it ended.
+    plane.close(LEAVE_TIME_MAX);
+    match served {
         Ok(code) => code,
         Err(Unprintable(error)) => {
             // Nobody reads on: that is worth no words, but what was not read is not received.
@@ -112,7 +118,9 @@ pub(crate) fn recv(args: &RecvArgs) -> u8 {
     }
 }
 
-fn listen(args: &RecvArgs, bell: &Bell) -> Result<StreamListener<RecordBatch>, String> {
+type Listening = (DataPlane, StreamListener<RecordBatch>);
+
+fn listen(args: &RecvArgs, bell: &Bell) -> Result<Listening, String> {
     let driver = DriverChoice::from_option(args.driver).map_err(|error| error.to_string())?;
     let plane = DataPlane::with_options(PlaneOptions {
         driver: Some(driver),
@@ -126,9 +134,9 @@ fn listen(args: &RecvArgs, bell: &Bell) -> Result<StreamListener<RecordBatch>, S
     let options = ListenOptions::new(args.listen.host.clone(), args.listen.port)
         .transport(TransportChoice::Socket);
     let codec = Arc::new(args.wire_type.columns());
-    plane
-        .listen_for_streams(options, bell.clone(), codec, STREAMS_MAX)
-        .map_err(|error| error.to_string())
+    let listener = plane.listen_for_streams(options, bell.clone(), codec, STREAMS_MAX);
+    let listener = listener.map_err(|error| error.to_string())?;
+    Ok((plane, listener))
 }
 
 /// Which form of the wire is offered or taken.

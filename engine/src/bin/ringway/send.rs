@@ -19,7 +19,7 @@ use ringway_netio::net::HostPort;
 use crate::batches::{self, Batches};
 use crate::line::{self, Line, WireType};
 use crate::output::say;
-use crate::recv::negotiation;
+use crate::recv::{LEAVE_TIME_MAX, negotiation};
 use crate::{EXIT_FAILED, EXIT_INVALID};
 
 /// How long the peer may take for what was sent. A slow consumer is no failure, so it is long;
@@ -77,7 +77,17 @@ pub(crate) fn send(args: &SendArgs) -> u8 {
             return EXIT_INVALID;
         }
     };
-    match connect(args).and_then(|sender| send_all(sender, lines)) {
+    let plane = match plane(args) {
+        Ok(plane) => plane,
+        Err(error) => {
+            say(format_args!("error: {error}\n"));
+            return EXIT_INVALID;
+        }
+    };
+    let sent = connect(args, &plane).and_then(|sender| send_all(sender, lines));
+    // A peer is to learn that the stream failed, which a process that just ends would not say.
+    plane.close(LEAVE_TIME_MAX);
+    match sent {
         Ok(()) => 0,
         Err(error) => {
             say(format_args!("error: {error}\n"));
@@ -86,12 +96,15 @@ pub(crate) fn send(args: &SendArgs) -> u8 {
     }
 }
 
-fn connect(args: &SendArgs) -> Result<Sender<RecordBatch>, String> {
+fn plane(args: &SendArgs) -> Result<DataPlane, String> {
     let driver = DriverChoice::from_option(args.driver).map_err(|error| error.to_string())?;
-    let plane = DataPlane::with_options(PlaneOptions {
+    Ok(DataPlane::with_options(PlaneOptions {
         driver: Some(driver),
         remote: RemoteOptions::default().negotiation(negotiation(args.v1)),
-    });
+    }))
+}
+
+fn connect(args: &SendArgs, plane: &DataPlane) -> Result<Sender<RecordBatch>, String> {
     let mut options = ConnectOptions::default().transport(TransportChoice::Socket);
     if let Some(span) = args.connect_timeout {
         options = options.within(Duration::from_millis(span.ms()));
