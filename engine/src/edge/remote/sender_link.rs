@@ -16,6 +16,7 @@ use super::shared::{RemoteStats, Shared};
 use crate::batch::Payload;
 use crate::edge::{Ending, FailureKind, Popped, RejectReason, local};
 use crate::element::StreamElement;
+use crate::limits::WIRE_BATCH_ROWS_MAX;
 use crate::wire::{BatchEncoder, Compression, Encoded, Form, PayloadCodec, control_of, guarded};
 
 /// Bytes of bodies that are encoded ahead of the connection: two sends. What is beyond waits
@@ -60,6 +61,8 @@ pub(super) struct SenderLink<B: Payload> {
     names: Names,
     shared: Arc<Shared>,
     stats: RemoteStats,
+    /// What the user sees of them.
+    published: RemoteStats,
     leaving: Leaving,
     peer_has_ended: bool,
     broken: Option<String>,
@@ -100,6 +103,7 @@ impl<B: Payload> SenderLink<B> {
             names,
             shared,
             stats: RemoteStats::default(),
+            published: RemoteStats::default(),
             leaving: Leaving::default(),
             peer_has_ended: false,
             broken: None,
@@ -204,6 +208,12 @@ impl<B: Payload> SenderLink<B> {
             self.encoder = Some(encoder(form, self.session.mode(), self.compression));
         }
         match guarded(|| self.codec.encode(batch)) {
+            Ok(batch) if batch.num_rows() > WIRE_BATCH_ROWS_MAX => {
+                let rows = batch.num_rows();
+                let why = format!("a batch has {rows} rows, {WIRE_BATCH_ROWS_MAX} is the limit");
+                self.fail(FailureKind::Unsendable(why), now);
+                false
+            }
             Ok(batch) => {
                 self.waiting = Waiting::Work(Box::new(Work::new(batch, piece, bytes)));
                 true
@@ -415,9 +425,9 @@ impl<B: Payload> SenderLink<B> {
             grants: self.session.grants(),
             ..self.stats
         };
-        if stats != self.stats {
-            self.stats = stats;
-            self.shared.publish(stats);
+        self.stats = stats;
+        if stats != self.published && self.shared.publish(stats) {
+            self.published = stats;
         }
     }
 }
