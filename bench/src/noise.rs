@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::cpus::CpuPair;
-use crate::pinned::process_cpu_s;
+use crate::pinned::{ended_children_cpu_s, process_cpu_s};
 
 /// Of the time of the two CPUs, more than this taken by others is noise.
 const FOREIGN_SHARE_MAX: f64 = 0.05;
@@ -35,7 +35,7 @@ impl NoiseWatch {
         Self {
             cpus,
             began: Instant::now(),
-            cpu_s: process_cpu_s(),
+            cpu_s: own_cpu_s(),
             ticks: read(cpus),
         }
     }
@@ -51,7 +51,7 @@ impl NoiseWatch {
         if wall_s < OBSERVED_S_MIN {
             return Vec::new();
         }
-        let ours_s = process_cpu_s() - self.cpu_s;
+        let ours_s = own_cpu_s() - self.cpu_s;
         let foreign = ((after.busy - before.busy) / TICKS_PER_S - ours_s) / whole_s;
         let stolen = (after.stolen - before.stolen) / TICKS_PER_S / whole_s;
         let shares = [
@@ -63,6 +63,11 @@ impl NoiseWatch {
             .map(|(share, _, who)| format!("{who} {:.0} % of the CPUs", share * 100.0))
             .collect()
     }
+}
+
+/// Of this process and of those that it has started.
+fn own_cpu_s() -> f64 {
+    process_cpu_s() + ended_children_cpu_s()
 }
 
 /// Whether the runs of `who` lie too far apart.

@@ -49,7 +49,10 @@ pub(super) fn send(
         if frames.is_none() && stats.frames > 0 {
             frames = Some(stats);
         }
-        links.turn_until(has_worked, latencies.until_due())?;
+        match latencies.may_sleep() {
+            Some(limit) => links.turn_until(has_worked, limit)?,
+            None => links.turn(true)?,
+        }
     }
     let elapsed = latencies.elapsed();
     let stats = out.remote_stats().unwrap_or_default();

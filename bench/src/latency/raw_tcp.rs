@@ -4,12 +4,11 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, poll};
+
 use crate::error::BenchError;
 
 use super::schedule::{Latencies, Schedule};
-
-/// A read that waits, waits so long at least: a limit of nothing would be none at all.
-const WAIT_MIN: Duration = Duration::from_micros(1);
 
 /// Sends frames as they are due, and takes them back.
 ///
@@ -23,7 +22,7 @@ pub(super) fn send(
 ) -> Result<(Latencies, Duration, usize), BenchError> {
     let mut stream = TcpStream::connect(to)?;
     stream.set_nodelay(true)?;
-    stream.set_nonblocking(polls)?;
+    stream.set_nonblocking(true)?;
     let mut frame = vec![0; frame_bytes];
     let mut back = Frames::new(frame_bytes);
     let mut latencies = Latencies::begin(schedule)?;
@@ -32,8 +31,9 @@ pub(super) fn send(
             frame[..8].copy_from_slice(&number.to_le_bytes());
             stream.write_all(&frame)?;
         }
-        if !polls {
-            stream.set_read_timeout(Some(latencies.until_due().max(WAIT_MIN)))?;
+        if !polls && let Some(sleep) = latencies.may_sleep() {
+            let mut readable = [PollFd::new(&stream, PollFlags::IN)];
+            poll(&mut readable, Some(&sleep.try_into()?))?;
         }
         back.read(&mut stream)?;
         while let Some(frame) = back.next() {
@@ -99,9 +99,7 @@ impl Frames {
                 self.end += read;
                 Ok(true)
             }
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                Ok(true)
-            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(true),
             Err(error) => Err(error.into()),
         }
     }

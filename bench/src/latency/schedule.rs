@@ -6,6 +6,9 @@ use hdrhistogram::Histogram;
 
 use crate::error::BenchError;
 
+/// Who sleeps until a time is awake so long after it at most, mostly.
+const WAKES_WITHIN: Duration = Duration::from_micros(200);
+
 /// How many batches are due, and how many a second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Schedule {
@@ -47,12 +50,16 @@ impl Latencies {
         })
     }
 
-    /// How long it is until the next batch is due; long, if there is none.
-    pub(super) fn until_due(&self) -> Duration {
+    /// How long one may sleep before the next batch is due; none where it is too soon, as who
+    /// sleeps is not woken to the microsecond.
+    pub(super) fn may_sleep(&self) -> Option<Duration> {
         if self.sent == self.schedule.count {
-            return Duration::from_secs(1);
+            return Some(Duration::from_secs(1));
         }
-        self.due(self.sent).saturating_sub(self.began.elapsed())
+        let until_due = self.due(self.sent).saturating_sub(self.began.elapsed());
+        until_due
+            .checked_sub(WAKES_WITHIN)
+            .filter(|sleep| !sleep.is_zero())
     }
 
     /// The batch `number` is back.

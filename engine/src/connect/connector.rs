@@ -37,6 +37,12 @@ pub trait SourceConnector: Send + Sync {
         Vec::new()
     }
 
+    /// Whether it ends by itself, as far as can be known. Default: unless it waits for new
+    /// files.
+    fn is_bounded(&self) -> bool {
+        self.patterns_watched().is_empty()
+    }
+
     /// The file that it writes rows to that it leaves out, if there is one.
     fn bad_rows_path(&self) -> Option<PathBuf> {
         None
@@ -88,6 +94,10 @@ impl<C: SourceForm> SourceConnector for C {
 
     fn patterns_watched(&self) -> Vec<String> {
         self.form().patterns_watched()
+    }
+
+    fn is_bounded(&self) -> bool {
+        self.form().is_bounded()
     }
 
     fn bad_rows_path(&self) -> Option<PathBuf> {

@@ -54,6 +54,9 @@ pub enum BuildError {
 pub(super) struct Part<'a> {
     /// The process whose tasks are built.
     pub(super) process: usize,
+    /// The chains that are built; all of them where that is not said. No stream leads from one
+    /// of them to one that is not.
+    pub(super) chains: Option<&'a [usize]>,
     /// Whether edges to other processes are connections, which workers drive.
     pub(super) has_connections: bool,
     /// Opens the edges to other processes.
@@ -65,6 +68,7 @@ pub(super) fn build(plan: &Plan, host: &Host, part: Part<'_>) -> Result<Built, B
     let wakers = plan.workers.iter();
     let wakers = wakers.map(|_| Waker::new(host, part.has_connections));
     let mut wakers = wakers.collect::<Result<Vec<Waker>, _>>()?;
+    let chains = part.chains;
     let mut edges = Edges::open(plan, &wakers, part)?;
     let mut workers: Vec<BuiltWorker> = wakers
         .iter_mut()
@@ -76,6 +80,9 @@ pub(super) fn build(plan: &Plan, host: &Host, part: Part<'_>) -> Result<Built, B
         })
         .collect();
     for (index, chain) in plan.chains.iter().enumerate() {
+        if chains.is_some_and(|chains| !chains.contains(&index)) {
+            continue;
+        }
         for (subtask, &worker) in chain.workers.iter().enumerate() {
             if chain.processes[subtask] != edges.process {
                 continue;
@@ -151,6 +158,12 @@ impl Edges {
         };
         let mut wanted = Vec::new();
         for (index, link) in plan.links.iter().enumerate() {
+            if part
+                .chains
+                .is_some_and(|chains| !chains.contains(&link.from))
+            {
+                continue;
+            }
             let (from, to) = (&plan.chains[link.from], &plan.chains[link.to]);
             for sending in 0..from.workers.len() {
                 for receiving in link.receivers(sending, to.workers.len()) {

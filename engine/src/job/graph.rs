@@ -8,6 +8,7 @@ use crate::output::{Broadcast, Forward, InTurn, OfLeft, OfRight, Partitioner};
 use crate::partition::{Fnv1a, Parallelism};
 use crate::wire::PayloadCodec;
 
+use super::blocking::BlockingEdge;
 use super::node::NodeFactory;
 use super::payload::{Codec, Erased, PayloadType};
 
@@ -25,6 +26,7 @@ pub enum Port {
 }
 
 /// A node: an operator, source or sink, in all its subtasks.
+#[derive(Clone)]
 pub struct Node {
     /// For people; need not be unique.
     pub name: String,
@@ -39,12 +41,18 @@ pub struct Node {
     /// The process that all its subtasks run in, where the job has several, such as the one
     /// whose standard output it writes.
     pub process: Option<usize>,
+    /// Whether it never ends by itself: a source without an end.
+    pub is_unbounded: bool,
+    /// Whether it gives nothing before its input has ended, so that a source without an end
+    /// before it would make the job wait for ever.
+    pub needs_end: bool,
     pub(super) factory: Arc<dyn NodeFactory>,
     /// How batches of its outputs go from process to process, where that was said.
     codecs: Vec<(Port, Codec)>,
 }
 
 /// A stream from an output of one node to another node.
+#[derive(Clone)]
 pub struct StreamEdge {
     /// Where it comes from.
     pub from: NodeId,
@@ -86,12 +94,14 @@ pub enum ExchangeKind {
 }
 
 /// The graph of a job.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Graph {
     /// The job's name.
     pub name: String,
     pub(super) nodes: Vec<Node>,
     pub(super) streams: Vec<StreamEdge>,
+    /// The blocking exchanges, in the order they were added.
+    pub(super) blocking: Vec<BlockingEdge>,
     /// What was noted, see [`Graph::note`].
     pub(super) notes: Fnv1a,
 }
@@ -187,6 +197,7 @@ impl Graph {
             name: name.into(),
             nodes: Vec::new(),
             streams: Vec::new(),
+            blocking: Vec::new(),
             notes: Fnv1a::new(),
         }
     }
@@ -200,6 +211,8 @@ impl Graph {
             starts_chain: false,
             side_names: Vec::new(),
             process: None,
+            is_unbounded: false,
+            needs_end: false,
             factory: Arc::new(factory),
             codecs: Vec::new(),
         });

@@ -1,5 +1,7 @@
 //! Jobs: what to run (the graph), where (the plan), and running it.
 
+mod batch_stream;
+mod blocking;
 mod build;
 pub mod cluster;
 mod connected_stream;
@@ -17,6 +19,7 @@ mod sockets;
 pub mod stream;
 mod two_inputs;
 
+pub use blocking::BlockingEdge;
 pub use build::BuildError;
 pub use cluster::{Cluster, ClusterOptions, GatherError, Hosts, ProcessReport};
 pub use connected_stream::{ConnectedStreams, KeyedBroadcastStreams, KeyedConnectedStreams};

@@ -3,6 +3,7 @@
 mod hash;
 mod memory;
 mod place;
+mod stages;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -36,6 +37,7 @@ pub struct PlanOptions {
 }
 
 /// The plan of a job: the same in all processes that run it, the workers aside.
+#[derive(Clone)]
 pub struct Plan {
     /// The job's name.
     pub name: String,
@@ -43,6 +45,8 @@ pub struct Plan {
     pub chains: Vec<ChainPlan>,
     /// The streams between chains.
     pub links: Vec<LinkPlan>,
+    /// The stages, in the order in which they run; one where there is no blocking exchange.
+    pub stages: Vec<StagePlan>,
     /// The CPU that each worker of this process is pinned to, if any.
     pub workers: Vec<Option<usize>>,
     /// How many processes run it.
@@ -75,6 +79,14 @@ pub struct ChainPlan {
     /// The worker of each subtask, in its process; of subtasks in other processes if those had
     /// as many workers as this one.
     pub workers: Vec<usize>,
+}
+
+/// Chains that run at the same time: what they read from blocking exchanges was spilled by
+/// stages before.
+#[derive(Clone, Debug)]
+pub struct StagePlan {
+    /// The chains in groups: no stream leads from one group to another.
+    pub groups: Vec<Vec<usize>>,
 }
 
 /// A stream between two chains, in all its edges.
@@ -195,6 +207,36 @@ pub enum PlanError {
         /// The payload type.
         payload: &'static str,
     },
+    /// Rows wait for an end that never comes.
+    #[error(
+        "{name} gives nothing before its input has ended, and the source {source_name} never \
+         ends: bound the source, such as by `rows`, or do without {name}"
+    )]
+    NeverEnds {
+        /// The node that waits.
+        name: String,
+        /// The source.
+        source_name: String,
+    },
+    /// What is spilled is read at the same time.
+    #[error(
+        "what reads the blocking exchange {} also gets rows that have not gone through it: they \
+         would wait for each other; put a blocking exchange into the other way too",
+        names.join(" or ")
+    )]
+    BlockingWithin {
+        /// The blocking exchanges.
+        names: Vec<String>,
+    },
+    /// A job of several processes has a blocking exchange.
+    #[error(
+        "the blocking exchange {name} spills to the disk of one process, and the job has several: \
+         run it in one process"
+    )]
+    BlockingBetween {
+        /// The blocking exchange.
+        name: String,
+    },
     /// A node is to run in a process that the job does not have.
     #[error("{name} is to run in process {process}, but the job has {processes}, from 0")]
     NoProcess {
@@ -257,10 +299,13 @@ impl Plan {
         let memory_bytes = memory::bound(&graph, &chains, &mut links, options, &mut warnings)?;
         check_gates(&graph, &chains, &links)?;
         check_codecs(&graph, &links)?;
+        stages::check_ends(&graph)?;
+        let stages = stages::of(&graph, &chains, &links, options.processes)?;
         let mut plan = Self {
             name: graph.name.clone(),
             chains,
             links,
+            stages,
             workers: options.workers.clone(),
             processes: options.processes,
             hash: 0,

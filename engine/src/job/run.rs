@@ -1,5 +1,6 @@
 //! Running a plan: workers on their cores, and the one thread that watches over them.
 
+mod staged;
 mod together;
 
 pub use together::start_in;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use ringway_shm::{Bell, Consumer, PopError, Producer, PushError, ring};
 
 use crate::clock::{Clock, Monotonic};
+use crate::connect::spill::SpillReport;
 use crate::control::{CancelCause, JobEnd, StopWay};
 use crate::edge::remote::{Links, LinksSeed};
 use crate::placement::CpuId;
@@ -22,6 +24,7 @@ use super::build::{BuildError, Built, BuiltWorker, Part, build};
 use super::cluster::{Cluster, ProcessReport};
 use super::plan::Plan;
 use super::remote::{MakeDriver, RemoteError};
+use staged::Staged;
 
 /// Time that tasks have to stop once the job is cancelled or has failed.
 pub(super) const STOP_TIME_MAX: Duration = Duration::from_secs(5);
@@ -81,6 +84,8 @@ pub struct JobHandle {
     local: Option<JobOutcome>,
     /// The processes that run the job together, if there are several.
     cluster: Option<Cluster>,
+    /// The stages of the job, if it has several.
+    staged: Option<Staged>,
 }
 
 /// How a job ended.
@@ -109,10 +114,16 @@ pub struct JobReport {
     pub first_row: Option<Duration>,
     /// What hosted the workers.
     pub host: HostInUse,
+    /// Whether the sources were ended before their input.
+    pub drained: bool,
     /// Why it was cancelled, if it was.
     pub cancelled_by: Option<CancelCause>,
     /// What each process did, where there are several and this is process 0.
     pub processes: Vec<ProcessReport>,
+    /// What each blocking exchange did.
+    pub spills: Vec<SpillReport>,
+    /// How often a stage was run again after it had failed.
+    pub restarts: u32,
 }
 
 /// Why a job failed.
@@ -173,17 +184,27 @@ struct WorkerLink {
 /// When its parts cannot be made or a thread cannot be started; nothing has run then.
 pub fn start(plan: &Plan, options: &RunOptions) -> Result<JobHandle, JobError> {
     let host = Host::new(options.host);
-    let mut alone = |_| Err(RemoteError("the job runs in this process alone".to_owned()));
-    let part = Part {
-        process: 0,
-        has_connections: false,
-        remote: &mut alone,
-    };
-    let built = build(plan, &host, part)?;
     let mut job = JobHandle::new(host.in_use().clone(), Bell::thread(), Clock::start());
+    if plan.stages.len() > 1 {
+        let staged = Staged::begin(plan, options, host)?;
+        return job.start_staged(staged);
+    }
+    let built = build_alone(plan, &host, None)?;
     job.add_workers(plan, options, &host, built, None)?;
     job.begin();
     Ok(job)
+}
+
+/// Builds `chains` of a plan, or all, to run in this process alone.
+fn build_alone(plan: &Plan, host: &Host, chains: Option<&[usize]>) -> Result<Built, BuildError> {
+    let mut alone = |_| Err(RemoteError("the job runs in this process alone".to_owned()));
+    let part = Part {
+        process: 0,
+        chains,
+        has_connections: false,
+        remote: &mut alone,
+    };
+    build(plan, host, part)
 }
 
 impl JobHandle {
@@ -267,6 +288,7 @@ impl JobHandle {
             not_made: None,
             local: None,
             cluster: None,
+            staged: None,
         }
     }
 
@@ -320,6 +342,9 @@ impl JobHandle {
             let now = self.clock.now();
             if self.is_over(now) {
                 self.bell.disarm();
+                if self.go_on() {
+                    continue;
+                }
                 return Some(self.report(now));
             }
             if now >= deadline {
@@ -355,8 +380,13 @@ impl JobHandle {
 
     fn end_sources(&mut self) {
         if !std::mem::replace(&mut self.sources_ended, true) {
-            self.send(&WorkerCommand::Task(TaskCommand::End));
+            self.end_sources_again();
         }
+    }
+
+    /// Ends the sources of the stage that runs now.
+    fn end_sources_again(&mut self) {
+        self.send(&WorkerCommand::Task(TaskCommand::End));
     }
 
     /// Stops the sources in order: what they have emitted is processed, but nothing is final.
@@ -519,6 +549,41 @@ impl JobHandle {
 
     fn report(&mut self, now: Monotonic) -> JobReport {
         self.ended_at = Some(now);
+        self.join_workers();
+        let is_cut = self.is_cut();
+        let (spills, restarts) = self.end_staged();
+        let outcome = match self.local.take() {
+            Some(local) => self.outcome_of_all(local),
+            None => self.outcome(),
+        };
+        // The sources were stopped when a stage had just ended.
+        let outcome = match outcome {
+            JobOutcome::Ended if is_cut => JobOutcome::Stopped,
+            outcome => outcome,
+        };
+        let tasks: Vec<TaskReport> = self.progress().cloned().collect();
+        let cluster = self.cluster.as_ref();
+        let cancelled_by = match cluster.and_then(Cluster::end) {
+            Some(JobEnd::Cancelled(cause)) => Some(*cause),
+            _ => self.cancelled.then_some(CancelCause::Asked),
+        };
+        let processes = cluster.map_or_else(Vec::new, Cluster::process_reports);
+        let first_row = tasks.iter().filter_map(|task| task.first_row).min();
+        JobReport {
+            outcome,
+            tasks,
+            elapsed: now.0,
+            first_row: first_row.map(|at| at.0),
+            host: self.host.clone(),
+            drained: self.sources_ended,
+            cancelled_by,
+            processes,
+            spills,
+            restarts,
+        }
+    }
+
+    fn join_workers(&mut self) {
         let end = self.cluster.as_ref().and_then(Cluster::end);
         let failed_together =
             end.is_some_and(|end| !matches!(end, JobEnd::Ended | JobEnd::Stopped));
@@ -536,27 +601,6 @@ impl JobHandle {
                 // A panic has no more to say: what it took with it is known.
                 drop(thread.join());
             }
-        }
-        let outcome = match self.local.take() {
-            Some(local) => self.outcome_of_all(local),
-            None => self.outcome(),
-        };
-        let tasks: Vec<TaskReport> = self.progress().cloned().collect();
-        let cluster = self.cluster.as_ref();
-        let cancelled_by = match cluster.and_then(Cluster::end) {
-            Some(JobEnd::Cancelled(cause)) => Some(*cause),
-            _ => self.cancelled.then_some(CancelCause::Asked),
-        };
-        let processes = cluster.map_or_else(Vec::new, Cluster::process_reports);
-        let first_row = tasks.iter().filter_map(|task| task.first_row).min();
-        JobReport {
-            outcome,
-            tasks,
-            elapsed: now.0,
-            first_row: first_row.map(|at| at.0),
-            host: self.host.clone(),
-            cancelled_by,
-            processes,
         }
     }
 

@@ -290,7 +290,7 @@ impl<B: Payload> Stream<B> {
         node
     }
 
-    fn connect_to(&self, to: NodeId) {
+    pub(super) fn connect_to(&self, to: NodeId) {
         let mut graph = self.job.graph.borrow_mut();
         for end in &self.ends {
             graph.connect(end.node, end.port, to, end.exchange.clone());

@@ -79,6 +79,7 @@ impl Graph {
         });
         let node = self.add(name, node.with_parallelism_max(max));
         self[node].parallelism = parallelism;
+        self[node].process = self[from].process;
         self.connect(from, port, node, Exchange::auto::<S>());
         if let Some(said) = self.codec(from, port) {
             self.set_codec(node, Port::Main, codec(&said));

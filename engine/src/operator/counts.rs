@@ -12,6 +12,8 @@ pub struct RowCounts {
     pub untimed_rows: u64,
     /// Rows that were left out because one of the same key was there before.
     pub duplicate_rows: u64,
+    /// Bytes of rows that were put aside on the disk because there was no room in memory.
+    pub spilled_bytes: u64,
 }
 
 impl RowCounts {
@@ -21,5 +23,6 @@ impl RowCounts {
         self.accepted_late_rows += other.accepted_late_rows;
         self.untimed_rows += other.untimed_rows;
         self.duplicate_rows += other.duplicate_rows;
+        self.spilled_bytes += other.spilled_bytes;
     }
 }

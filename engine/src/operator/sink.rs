@@ -27,6 +27,12 @@ pub trait Sink<In: Payload>: Send {
     /// When the batch cannot be written; the job fails and names this sink.
     fn write(&mut self, batch: In, now: ProcessingTime) -> Result<Progress, OperatorError>;
 
+    /// Whether it puts rows aside for the job itself: they have not left it, and are not counted
+    /// as output. Default: no.
+    fn is_inner(&self) -> bool {
+        false
+    }
+
     /// Goes on with the call that returned [`Progress::More`].
     ///
     /// # Errors

@@ -38,6 +38,12 @@ pub trait Source<Out: Payload>: Send {
     /// When input cannot be read or understood; the job fails and names this source.
     fn poll(&mut self, out: &mut Emitter<'_, Out>) -> Result<SourceProgress, OperatorError>;
 
+    /// Whether it reads what the job itself has put aside. Its rows came into the job before:
+    /// they are not counted as input, and it goes on where the job is drained. Default: no.
+    fn is_inner(&self) -> bool {
+        false
+    }
+
     /// Saves the position up to which everything was emitted, for the checkpoint of `barrier`.
     ///
     /// # Errors

@@ -109,6 +109,9 @@ pub enum SpecError {
         /// Why.
         message: String,
     },
+    /// A sort by nothing.
+    #[error("a sort needs a column to order by: name one")]
+    NoOrder,
     /// A window by count without rows.
     #[error("a window by count must have at least 1 row")]
     CountWindow,

@@ -248,6 +248,7 @@ impl<B: Payload> Chain<B> {
     /// Adds what the chain has to report.
     pub fn report(&self, report: &mut TaskReport) {
         report.name.clone_from(&self.name);
+        report.uid.clone_from(&self.head().uid);
         self.stage.report(report);
         report.checkpoints_lost += self.step.checkpoints_lost();
         report.discarded_rows += self.step.sides.discarded_rows();

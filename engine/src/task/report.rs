@@ -18,6 +18,8 @@ const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 pub struct TaskReport {
     /// The task's name.
     pub name: String,
+    /// The uid of its first operator or source, by which the plan knows its chain.
+    pub uid: String,
     /// Rows that a source produced.
     pub source_rows: u64,
     /// Rows that came in over edges.

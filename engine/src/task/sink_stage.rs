@@ -48,9 +48,11 @@ impl<B: Payload> SinkStage<B> {
         let result = match item {
             StageItem::Element(StreamElement::Data(batch)) => {
                 self.rows += batch.rows() as u64;
-                let arrived = step.clock.now();
-                self.first_row.get_or_insert(arrived);
-                self.latency.record(arrived.since(step.origin));
+                if !self.sink.is_inner() {
+                    let arrived = step.clock.now();
+                    self.first_row.get_or_insert(arrived);
+                    self.latency.record(arrived.since(step.origin));
+                }
                 self.sink.write(batch, now)
             }
             StageItem::Element(StreamElement::Watermark(watermark)) => {
@@ -165,7 +167,9 @@ impl<B: Payload> Stage<B> for SinkStage<B> {
 
     fn report(&self, report: &mut TaskReport) {
         report.rows_out += self.rows;
-        report.sink_rows += self.rows;
+        if !self.sink.is_inner() {
+            report.sink_rows += self.rows;
+        }
         report.first_row = self.first_row;
         report.latency.merge(&self.latency);
     }

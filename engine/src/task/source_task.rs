@@ -45,6 +45,7 @@ impl<B: Payload> SourceTask<B> {
     fn obey(&mut self) {
         while let Some(command) = self.commands.pop_front() {
             match command {
+                TaskCommand::End if self.source.is_inner() => {}
                 TaskCommand::End if self.chain.is_running() => self.chain.end_source(),
                 TaskCommand::Stop if self.chain.is_running() => self.chain.stop(),
                 TaskCommand::Trigger(barrier) if self.chain.is_running() => self.begin(barrier),
@@ -164,7 +165,10 @@ impl<B: Payload> Task for SourceTask<B> {
 
     fn report(&self) -> TaskReport {
         let mut report = TaskReport {
-            source_rows: self.rows,
+            source_rows: match self.source.is_inner() {
+                true => 0,
+                false => self.rows,
+            },
             ..TaskReport::default()
         };
         report.set_watermark(self.watermark);

@@ -200,6 +200,7 @@ fn the_summary_says_what_each_operator_treated_apart() {
             "accepted_late_rows": 0,
             "untimed_rows": untimed,
             "duplicate_rows": duplicate,
+            "spilled_bytes": 0,
         })
     };
     let expected = serde_json::json!([counts("once", 0, 2), counts("per_second", 1, 0)]);

@@ -5,4 +5,6 @@ mod command;
 mod example;
 mod flights;
 mod processes;
+mod stages;
 mod streams;
+mod wire;

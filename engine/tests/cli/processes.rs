@@ -68,10 +68,19 @@ fn code_and_summary(child: Child) -> (Option<i32>, Value, String) {
 
 #[test]
 fn the_flights_job_gives_the_same_rows_in_several_processes_as_in_one() {
-    for (processes, parallelism) in [("2", "1"), ("2", "4"), ("4", "4")] {
+    for (processes, parallelism, driver) in
+        [("2", "1", "auto"), ("2", "4", "epoll"), ("4", "4", "auto")]
+    {
         let flights = Example::in_folder_of_its_own();
         let job = flights.job();
-        let options = ["--processes", processes, "--parallelism", parallelism];
+        let options = [
+            "--processes",
+            processes,
+            "--parallelism",
+            parallelism,
+            "--driver",
+            driver,
+        ];
         let output = run(&[&["run", job, "--json"], &options[..]].concat());
         assert!(output.status.success(), "{}", errors(&output));
         flights.assert_outputs();
@@ -203,6 +212,7 @@ fn a_drain_reaches_the_sources_of_all_processes_and_loses_nothing() {
     let rows = |name: &str| summaries[0][name].as_u64().unwrap();
     assert!(rows("rows_in") > 0);
     assert_eq!(rows("rows_in"), rows("rows_out"), "{}", summaries[0]);
+    assert!(summaries.iter().all(|summary| summary["drained"] == true));
 }
 
 #[test]
@@ -318,6 +328,27 @@ fn check_shows_which_process_runs_what_and_what_goes_between_them() {
         "check", &job, "--hosts", "a:1,b:1", "--cores", "1", "--json",
     ]);
     assert_eq!(json(&again)["plan_hash"], Value::from(hash));
+    let text = std::fs::read_to_string(&job).unwrap();
+    let placed = text.replace("[sinks.nowhere]", "[sinks.nowhere]\nprocess = 1");
+    let placed = job_file(folder.path(), &placed).display().to_string();
+    let output = run(&["check", &placed, "--processes", "2", "--json"]);
+    let chains = json(&output)["chains"].clone();
+    assert_eq!(
+        chains[2]["processes"],
+        serde_json::json!([1, 1]),
+        "{chains}"
+    );
+    let output = run(&["check", &placed, "--hosts", "a:1", "--json"]);
+    assert!(output.status.success(), "one process runs everything");
+    let alone = text.replace("[sinks.nowhere]", "[sinks.nowhere]\nprocess = 2");
+    let alone = job_file(folder.path(), &alone).display().to_string();
+    let output = run(&["check", &alone, "--processes", "2"]);
+    assert!(
+        errors(&output).contains("key sinks.nowhere: nowhere is to run in process 2"),
+        "{}",
+        errors(&output)
+    );
+    let job = job_file(folder.path(), &text).display().to_string();
     let text = run(&["check", &job, "--processes", "2"]);
     let text = String::from_utf8(text.stdout).unwrap();
     assert!(text.contains("process/worker 0/0, 1/0"), "{text}");
@@ -349,11 +380,9 @@ fn kill_rounds(rounds: u64, mut random: u64) {
         };
         let flights = Example::in_folder_of_its_own();
         let processes = 2 + next(3) as usize;
-        let mut children = all(
-            flights.job(),
-            &free_hosts(processes),
-            &["--parallelism", "2"],
-        );
+        // One that is killed before it has come is waited for.
+        let args = ["--parallelism", "2", "--connect-timeout", "5s"];
+        let mut children = all(flights.job(), &free_hosts(processes), &args);
         let after = Duration::from_micros(next(usual.as_micros() as u64 * 5 / 4));
         std::thread::sleep(after);
         let victim = next(processes as u64) as usize;

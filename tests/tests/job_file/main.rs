@@ -14,3 +14,4 @@ mod refused;
 mod refused_operators;
 mod running;
 mod sample;
+mod stages;

@@ -10,13 +10,14 @@ use crate::running::run;
 use crate::sample::{examples, load};
 
 /// The keys that every operator may have, and the streams that it takes.
-const COMMON: [&str; 11] = [
+const COMMON: [&str; 12] = [
     "input",
     "left",
     "right",
     "type",
     "uid",
     "parallelism",
+    "process",
     "exchange",
     "key",
     "edge_capacity",

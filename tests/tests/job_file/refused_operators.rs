@@ -196,6 +196,22 @@ fn top_n_orders_by_columns_that_are_there() {
 }
 
 #[test]
+fn sort_orders_by_columns_that_are_there_in_one_subtask() {
+    let with = |lines: &str| format!("input = \"bids\"\ntype = \"sort\"\n{lines}");
+    let sort = with("order = [\"price DESC NULLS FIRST\", \"bider nulls last\"]");
+    refused(&sort, 3, "order.1", &["did you mean `bidder`?"]);
+    let sort = with("order = \"price NULLS SOMEWHERE\"");
+    refused(&sort, 3, "order", &["`price NULLS SOMEWHERE`"]);
+    refused(&with("order = []"), 3, "order", &["\"price DESC\""]);
+    let sort = with("order = \"price\"\nparallelism = 4");
+    refused(&sort, 4, "parallelism", &["one subtask"]);
+    let limit = "input = \"bids\"\ntype = \"limit\"\nrows = 3\nkey = \"bidder\"";
+    refused(limit, 4, "key", &["`top_n`"]);
+    let limit = "input = \"bids\"\ntype = \"limit\"\nrows = -3";
+    refused(limit, 3, "rows", &["-3"]);
+}
+
+#[test]
 fn late_rows_of_what_has_none_are_no_stream() {
     let job = job(
         "[operators.op]\ntype = \"top_n\"\ninput = \"bids\"\nrows = 1\norder = \"price\"\n\

@@ -1,5 +1,6 @@
 //! How jobs of several processes end: in the same way in all of them.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -9,7 +10,7 @@ use ringway::connect::Collected;
 use ringway::control::{CancelCause, ProcessEnd};
 use ringway::edge::Transport;
 use ringway::error::OperatorError;
-use ringway::job::{Job, JobOutcome, JobReport};
+use ringway::job::{Job, JobHandle, JobOutcome, JobReport};
 use ringway::operator::{Emitter, Source, SourceProgress, Subtask};
 use ringway::task::TaskReport;
 use ringway_shm::Bell;
@@ -231,6 +232,39 @@ fn a_cancel_in_any_process_cancels_all_for_the_same_cause() {
                 );
                 assert_eq!(report.cancelled_by, Some(CancelCause::Terminate));
             }
+        }
+    });
+}
+
+#[test]
+fn process_0_can_ask_how_far_the_tasks_of_all_processes_are() {
+    within(LONG, "the processes", || {
+        let rig = Rig::new(2, 2).meanwhile(|process, handle| {
+            if process != 0 {
+                return;
+            }
+            let reading = |handle: &JobHandle| {
+                let tasks = handle.progress();
+                let sources = tasks.filter(|task| task.source_rows > 0);
+                sources
+                    .map(|task| task.name.clone())
+                    .collect::<HashSet<_>>()
+            };
+            let since = Instant::now();
+            while reading(handle).len() < 2 && since.elapsed() < LONG {
+                handle.request_progress();
+                assert!(handle.wait_timeout(Duration::from_millis(20)).is_none());
+            }
+            assert_eq!(reading(handle).len(), 2, "a source in each process");
+            handle.cancel();
+        });
+        let collected = Collected::new();
+        let ended = rig.run(move |_, job| squares(job, None, &collected));
+        for report in reports(ended) {
+            assert!(
+                matches!(report.outcome, JobOutcome::Cancelled),
+                "{report:?}"
+            );
         }
     });
 }

@@ -10,10 +10,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener as AsyncListener, TcpStream};
 
 use crate::error::BenchError;
-use crate::pinned::process_cpu_s;
 
 use super::load::{Load, Prebuilt, Total};
-use super::peer::Received;
+use super::peer::{Meter, Received};
 
 const WRITE_BUFFER_BYTES: usize = 256 << 10;
 const READ_BUFFER_BYTES: usize = 1 << 20;
@@ -27,10 +26,11 @@ pub(super) fn send(
     load: Load,
     prebuilt: &Prebuilt,
     count: u64,
-) -> Result<(), BenchError> {
+) -> Result<Meter, BenchError> {
     runtime()?.block_on(async {
         let mut stream = TcpStream::connect(to).await?;
         stream.set_nodelay(true)?;
+        let meter = Meter::start();
         let buffer = Vec::with_capacity(2 * WRITE_BUFFER_BYTES);
         let mut writer = StreamWriter::try_new(buffer, &load.schema())?;
         for batch in prebuilt.batches(count) {
@@ -43,7 +43,7 @@ pub(super) fn send(
         writer.finish()?;
         stream.write_all(writer.get_ref()).await?;
         stream.shutdown().await?;
-        Ok(())
+        Ok(meter)
     })
 }
 
@@ -56,7 +56,7 @@ pub(super) fn receive(listener: TcpListener) -> Result<Received, BenchError> {
     runtime()?.block_on(async {
         let listener = AsyncListener::from_std(listener)?;
         let (mut stream, _) = listener.accept().await?;
-        let cpu_s = process_cpu_s();
+        let meter = Meter::start();
         let mut decoder = StreamDecoder::new();
         let mut total = Total::default();
         let mut held: Vec<u8> = Vec::with_capacity(8);
@@ -75,10 +75,7 @@ pub(super) fn receive(listener: TcpListener) -> Result<Received, BenchError> {
             }
         }
         decoder.finish()?;
-        Ok(Received {
-            total,
-            cpu_s: process_cpu_s() - cpu_s,
-        })
+        Ok(meter.received(total))
     })
 }
 

@@ -19,11 +19,10 @@ use tonic::transport::{Channel, Server};
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::error::BenchError;
-use crate::pinned::process_cpu_s;
 
 use super::coalesced::runtime;
 use super::load::{Load, Prebuilt, Total};
-use super::peer::Received;
+use super::peer::{Meter, Received};
 
 /// Bytes of a message at most: as many as a batch needs, so that none is split.
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
@@ -37,10 +36,11 @@ pub(super) fn send(
     load: Load,
     prebuilt: &Prebuilt,
     count: u64,
-) -> Result<(), BenchError> {
+) -> Result<Meter, BenchError> {
     runtime()?.block_on(async {
         let channel = Channel::from_shared(format!("http://{to}"))?.tcp_nodelay(true);
         let mut client = FlightClient::new(channel.connect().await?);
+        let meter = Meter::start();
         let data = FlightDataEncoderBuilder::new()
             .with_schema(load.schema())
             .with_max_flight_data_size(MESSAGE_BYTES_MAX)
@@ -49,7 +49,7 @@ pub(super) fn send(
         while let Some(answer) = answers.next().await {
             answer?;
         }
-        Ok(())
+        Ok(meter)
     })
 }
 
@@ -103,7 +103,7 @@ impl FlightService for PutSink {
         &self,
         request: Request<Streaming<FlightData>>,
     ) -> Result<Response<Self::DoPutStream>, Status> {
-        let cpu_s = process_cpu_s();
+        let meter = Meter::start();
         let data = request
             .into_inner()
             .map(|data| data.map_err(FlightError::from));
@@ -112,11 +112,11 @@ impl FlightService for PutSink {
         while let Some(batch) = batches.next().await {
             total.add(&batch?);
         }
-        let cpu_s = process_cpu_s() - cpu_s;
+        let received = meter.received(total);
         let sender = self.0.lock().ok().and_then(|mut sender| sender.take());
         if let Some(sender) = sender {
             // Nobody waits any more when the process is about to end.
-            let _ = sender.send(Received { total, cpu_s });
+            let _ = sender.send(received);
         }
         Ok(Response::new(Box::pin(stream::empty())))
     }

@@ -13,7 +13,7 @@ mod raw_tcp;
 
 use std::net::TcpListener;
 use std::str::FromStr;
-use std::time::Instant;
+use std::time::Duration;
 
 use ringway::edge::remote::RemoteOptions;
 use ringway::placement::CpuId;
@@ -21,7 +21,7 @@ use ringway::placement::CpuId;
 use crate::contest::{Contest, Harness, Measure, Sample};
 use crate::cpus::CpuPair;
 use crate::error::BenchError;
-use crate::pinned::{process_cpu_s, run_on};
+use crate::pinned::run_on;
 
 use load::{Kind, Load, Prebuilt};
 use peer::Received;
@@ -139,16 +139,10 @@ fn run(
     prebuilt: &Prebuilt,
     count: u64,
 ) -> Result<Sample, BenchError> {
-    let words = [
-        "receive",
-        carrier.word(),
-        &load.to_string(),
-        &cpus.second.to_string(),
-    ];
+    let words = ["receive", carrier.word(), &cpus.second.to_string()];
     let mut peer = Peer::start(&words.map(str::to_owned))?;
     let (to, raw) = (peer.address, raw_tcp::chunks());
-    let (began, cpu_s) = (Instant::now(), process_cpu_s());
-    run_on(cpus.first, || match carrier {
+    let meter = run_on(cpus.first, || match carrier {
         Carrier::Edge => ours::send(to, RemoteOptions::default(), prebuilt, count),
         Carrier::EdgeV1 => ours::send(to, RemoteOptions::version_1(), prebuilt, count),
         Carrier::RawTcp => raw_tcp::send(to, &raw, count),
@@ -156,7 +150,8 @@ fn run(
         Carrier::Flight => flight::send(to, load, prebuilt, count),
     })??;
     let received: Received = peer.received()?;
-    let (wall, cpu_s) = (began.elapsed(), process_cpu_s() - cpu_s);
+    let cpu_s = meter.cpu_s() + received.cpu_s;
+    let wall = Duration::try_from_secs_f64(received.ended_s - meter.began_s)?;
     let (expected, bytes) = match carrier {
         Carrier::RawTcp => (
             raw_tcp::total(&raw, count),
@@ -165,7 +160,7 @@ fn run(
         _ => (prebuilt.total(count), prebuilt.bytes(count)),
     };
     received.total.require(expected)?;
-    Ok(Sample::rate(bytes, wall, cpu_s + received.cpu_s, bytes))
+    Ok(Sample::rate(bytes, wall, cpu_s, bytes))
 }
 
 /// In the receiving process: what came over `carrier`.

@@ -15,10 +15,9 @@ use ringway::wire::Wired;
 use ringway_netio::driver::{DriverChoice, open};
 
 use crate::error::BenchError;
-use crate::pinned::process_cpu_s;
 
 use super::load::{Prebuilt, Total};
-use super::peer::Received;
+use super::peer::{Meter, Received};
 
 /// Elements that are pushed between two turns at most: what a step of a task does.
 const STEP_ELEMENTS: usize = 256;
@@ -207,9 +206,10 @@ pub(super) fn send(
     remote: RemoteOptions,
     prebuilt: &Prebuilt,
     count: u64,
-) -> Result<(), BenchError> {
+) -> Result<Meter, BenchError> {
     let mut links = OwnLinks::new(Idle::Adaptive)?;
     let mut sender = links.sender(to, remote)?;
+    let meter = Meter::start();
     // What the clock says does not matter here.
     sender.set_origin(Monotonic(Duration::from_secs(1)));
     let mut unflushed = 0;
@@ -234,7 +234,8 @@ pub(super) fn send(
     }
     let finished = sender.finish();
     finished.map_err(|reason| BenchError::new(reason.to_string()))?;
-    links.finish()
+    links.finish()?;
+    Ok(meter)
 }
 
 /// Receives to the end.
@@ -247,7 +248,7 @@ pub(super) fn receive(
 ) -> Result<Received, BenchError> {
     let mut links = OwnLinks::new(Idle::Adaptive)?;
     let mut receiver = links.receiver(listener, remote)?;
-    let cpu_s = process_cpu_s();
+    let meter = Meter::start();
     let mut total = Total::default();
     loop {
         let mut has_worked = false;
@@ -264,9 +265,9 @@ pub(super) fn receive(
                 }
                 Popped::Empty => break,
                 Popped::Ended(Ending::End) => {
-                    let cpu_s = process_cpu_s() - cpu_s;
+                    let received = meter.received(total);
                     links.finish()?;
-                    return Ok(Received { total, cpu_s });
+                    return Ok(received);
                 }
                 Popped::Ended(other) => {
                     return Err(BenchError::new(format!("the edge ended as {other:?}")));

@@ -11,6 +11,7 @@ use ringway::placement::{CpuId, pin_current_thread};
 use serde::{Deserialize, Serialize};
 
 use crate::error::BenchError;
+use crate::pinned::{monotonic_s, process_cpu_s};
 
 use super::load::Total;
 
@@ -19,6 +20,38 @@ use super::load::Total;
 pub(crate) struct Received {
     pub(crate) total: Total,
     pub(crate) cpu_s: f64,
+    /// When it had everything, by the clock that both processes have.
+    pub(crate) ended_s: f64,
+}
+
+/// Time and CPU time from when there is a connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Meter {
+    pub(super) began_s: f64,
+    cpu_s: f64,
+}
+
+impl Meter {
+    pub(super) fn start() -> Self {
+        Self {
+            began_s: monotonic_s(),
+            cpu_s: process_cpu_s(),
+        }
+    }
+
+    /// CPU seconds of this process since.
+    pub(super) fn cpu_s(self) -> f64 {
+        process_cpu_s() - self.cpu_s
+    }
+
+    /// The receiver has everything.
+    pub(super) fn received(self, total: Total) -> Received {
+        Received {
+            total,
+            cpu_s: self.cpu_s(),
+            ended_s: monotonic_s(),
+        }
+    }
 }
 
 /// The process that receives, seen from the one that sends.

@@ -5,10 +5,9 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use crate::error::BenchError;
-use crate::pinned::process_cpu_s;
 
 use super::load::{PREBUILT_BYTES, Total, sum_of_words};
-use super::peer::Received;
+use super::peer::{Meter, Received};
 
 /// Bytes of a write, and of a read at most.
 pub(super) const CHUNK_BYTES: usize = 1 << 20;
@@ -36,13 +35,14 @@ pub(super) fn total(chunks: &[Vec<u8>], count: u64) -> Total {
 ///
 /// # Errors
 /// When the peer is gone.
-pub(super) fn send(to: SocketAddr, chunks: &[Vec<u8>], count: u64) -> Result<(), BenchError> {
+pub(super) fn send(to: SocketAddr, chunks: &[Vec<u8>], count: u64) -> Result<Meter, BenchError> {
     let mut stream = TcpStream::connect(to)?;
     stream.set_nodelay(true)?;
+    let meter = Meter::start();
     for chunk in chunks.iter().cycle().take(count as usize) {
         stream.write_all(chunk)?;
     }
-    Ok(())
+    Ok(meter)
 }
 
 /// Reads to the end.
@@ -51,7 +51,7 @@ pub(super) fn send(to: SocketAddr, chunks: &[Vec<u8>], count: u64) -> Result<(),
 /// When the peer is gone.
 pub(super) fn receive(listener: TcpListener) -> Result<Received, BenchError> {
     let (mut stream, _) = listener.accept()?;
-    let cpu_s = process_cpu_s();
+    let meter = Meter::start();
     let mut buffer = vec![0; CHUNK_BYTES];
     let (mut held, mut total) = (0, Total::default());
     loop {
@@ -66,8 +66,5 @@ pub(super) fn receive(listener: TcpListener) -> Result<Received, BenchError> {
         buffer.copy_within(whole..held + read, 0);
         held = held + read - whole;
     }
-    Ok(Received {
-        total,
-        cpu_s: process_cpu_s() - cpu_s,
-    })
+    Ok(meter.received(total))
 }

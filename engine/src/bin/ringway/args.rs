@@ -60,6 +60,12 @@ impl JobArgs {
         let hosts = self.hosts.as_ref().map(Hosts::count);
         hosts.or(self.processes).unwrap_or(1)
     }
+
+    /// How many processes share the memory of this host.
+    fn processes_of_a_host(&self) -> usize {
+        let hosts = self.hosts.as_ref().map(Hosts::most_on_one_host);
+        hosts.or(self.processes).unwrap_or(1)
+    }
 }
 
 /// A job that can be run.
@@ -100,7 +106,7 @@ pub(crate) fn plan(args: &JobArgs) -> Result<Planned, String> {
     let own = share_of(&cpus, 0, started).into_iter().map(Some).collect();
     job.options
         .memory_max
-        .get_or_insert_with(crate::memory::default_memory_max);
+        .get_or_insert_with(|| crate::memory::default_memory_max(args.processes_of_a_host()));
     let plan = job
         .plan_for(own, args.processes())
         .map_err(|error| error.to_string())?;

@@ -6,6 +6,7 @@ use arrow::datatypes::{FieldRef, SchemaRef};
 use clap::Args;
 use ringway::job::Plan;
 use ringway::job::file::Connected;
+use ringway::job::plan::StagePlan;
 use serde::Serialize;
 
 use crate::EXIT_INVALID;
@@ -63,6 +64,8 @@ struct PlanView<'a> {
     streams: Vec<StreamView<'a>>,
     chains: Vec<ChainView<'a>>,
     links: Vec<LinkView<'a>>,
+    stages: Vec<Vec<usize>>,
+    blocking: Vec<BlockingView<'a>>,
     warnings: Vec<&'a str>,
 }
 
@@ -93,6 +96,15 @@ struct ChainView<'a> {
     subtasks: u32,
     processes: &'a [usize],
     workers: &'a [usize],
+}
+
+/// What ends a stage. `docs/OPERATIONS.md` says what each field is.
+#[derive(Serialize)]
+struct BlockingView<'a> {
+    name: &'a str,
+    spill_dir: Option<String>,
+    spill_max_bytes: u64,
+    restarts: u32,
 }
 
 #[derive(Serialize)]
@@ -126,6 +138,8 @@ impl<'a> PlanView<'a> {
             streams: streams(&planned.streams),
             chains: chains(plan),
             links: links(plan),
+            stages: plan.stages.iter().map(stage).collect(),
+            blocking: blocking(plan),
             warnings: warnings.map(String::as_str).collect(),
         }
     }
@@ -133,6 +147,35 @@ impl<'a> PlanView<'a> {
     fn json(&self) -> String {
         // Invariant: the fields are numbers, texts and lists of these, no maps with other keys.
         serde_json::to_string(self).expect("numbers and texts are JSON")
+    }
+}
+
+impl PlanView<'_> {
+    /// The stages, where there are several, and what is between them.
+    fn fmt_stages(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.blocking.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "\nstages, one after the other:")?;
+        for (number, stage) in self.stages.iter().enumerate() {
+            let chains = stage
+                .iter()
+                .map(|chain| self.chains[*chain].operators.join(" > "));
+            let chains = chains.collect::<Vec<_>>().join("; ");
+            writeln!(f, "  {}: {chains}", number + 1)?;
+        }
+        for edge in &self.blocking {
+            let folder = edge.spill_dir.as_deref();
+            writeln!(
+                f,
+                "  {} spills at most {} to {}; what reads it is run again {} at most",
+                edge.name,
+                bytes(edge.spill_max_bytes),
+                folder.unwrap_or("the system's folder for temporary files"),
+                counted(edge.restarts as usize, "time")
+            )?;
+        }
+        Ok(())
     }
 }
 
@@ -186,6 +229,26 @@ fn links(plan: &Plan) -> Vec<LinkView<'_>> {
         bytes_max: link.bytes_max,
     });
     links.collect()
+}
+
+fn stage(stage: &StagePlan) -> Vec<usize> {
+    let mut chains = stage.groups.concat();
+    chains.sort_unstable();
+    chains
+}
+
+fn blocking(plan: &Plan) -> Vec<BlockingView<'_>> {
+    let edges = plan.graph().blocking().iter().map(|edge| {
+        let options = edge.options();
+        let spill_dir = options.spill_dir.as_ref();
+        BlockingView {
+            name: &plan.graph()[edge.to].name,
+            spill_dir: spill_dir.map(|dir| dir.display().to_string()),
+            spill_max_bytes: options.spill_max_bytes,
+            restarts: options.restarts,
+        }
+    });
+    edges.collect()
 }
 
 impl fmt::Display for ColumnView<'_> {
@@ -280,6 +343,7 @@ impl fmt::Display for PlanView<'_> {
                 bytes(link.bytes_max as u64)
             )?;
         }
+        self.fmt_stages(f)?;
         for warning in &self.warnings {
             writeln!(f, "\nwarning: {warning}")?;
         }

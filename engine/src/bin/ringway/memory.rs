@@ -12,13 +12,15 @@ const CGROUPS: &str = "/sys/fs/cgroup";
 const MEMORY_MAX_BYTES: u64 = 4 << 30;
 
 /// Bytes that the edges of a job may hold together if it does not say: half of the memory of
-/// the machine, or of a cgroup where that has less, for state and buffers need some too.
-pub(crate) fn default_memory_max() -> Size {
+/// the machine, or of a cgroup where that has less, for state and buffers need some too. So
+/// many processes of the job have equal parts of it.
+pub(crate) fn default_memory_max(processes: usize) -> Size {
     let machine = read_to_string("/proc/meminfo")
         .ok()
         .and_then(|text| total_bytes(&text));
     let smallest = machine.into_iter().chain(cgroup_bytes()).min();
     let bytes = smallest.map_or(MEMORY_MAX_BYTES, |bytes| bytes / 2);
+    let bytes = bytes / processes.max(1) as u64;
     Size::of_bytes(usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 

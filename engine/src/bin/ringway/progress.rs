@@ -52,6 +52,9 @@ impl ProgressLine {
         elapsed: Duration,
     ) {
         let rows: u64 = sources.iter().map(|source| source.stats.read().rows).sum();
+        // What sources of other processes have read is known from their tasks.
+        let emitted: u64 = tasks.clone().map(|task| task.source_rows).sum();
+        let rows = rows.max(emitted);
         let since = elapsed.saturating_sub(self.elapsed_before);
         let rows_per_s = rate(rows.saturating_sub(self.rows_before), since);
         let mut message = format!("{} rows, {}/s", grouped(rows), grouped(rows_per_s));

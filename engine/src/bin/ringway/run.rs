@@ -90,10 +90,10 @@ pub(crate) fn run(args: &RunArgs, clock: Clock) -> u8 {
         drained: false,
     };
     let report = watch.until_over();
-    let (stop, drained) = (watch.stop, watch.drained);
+    let stop = watch.stop;
     others.leave();
     let code = exit_code(&report, stop);
-    let summary = Summary::new(&planned, &report, set_up, drained, place.process());
+    let summary = Summary::new(&planned, &report, set_up, place.process());
     if let JobOutcome::Failed(error) = &report.outcome {
         say(format_args!("error: {error}\n"));
     }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use ringway::clock::process_cpu_time;
+use ringway::connect::spill::SpillReport;
 use ringway::control::ProcessEnd;
 use ringway::job::file::Connected;
 use ringway::job::{JobOutcome, JobReport, ProcessReport};
@@ -41,6 +42,8 @@ pub(crate) struct Summary<'a> {
     sources: Vec<ConnectorSummary<'a>>,
     sinks: Vec<ConnectorSummary<'a>>,
     operators: Vec<OperatorSummary<'a>>,
+    blocking: Vec<BlockingSummary<'a>>,
+    restarts: u32,
     edges: Vec<EdgeSummary<'a>>,
     tasks: Vec<TaskSummary<'a>>,
     #[serde(skip)]
@@ -84,6 +87,15 @@ struct OperatorSummary<'a> {
     accepted_late_rows: u64,
     untimed_rows: u64,
     duplicate_rows: u64,
+    spilled_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct BlockingSummary<'a> {
+    name: &'a str,
+    rows: u64,
+    bytes: u64,
+    reads: u32,
 }
 
 #[derive(Serialize)]
@@ -113,7 +125,6 @@ impl<'a> Summary<'a> {
         planned: &'a Planned,
         report: &'a JobReport,
         set_up: Duration,
-        drained: bool,
         process: Option<usize>,
     ) -> Self {
         let total = |count: fn(&TaskReport) -> u64| report.tasks.iter().map(count).sum::<u64>();
@@ -126,7 +137,7 @@ impl<'a> Summary<'a> {
                 JobOutcome::Failed(error) => Some(error.to_string()),
                 _ => None,
             },
-            drained,
+            drained: report.drained,
             host: report.host.kind.to_string(),
             host_cause: report.host.cause.as_deref(),
             workers: planned.plan.workers.len(),
@@ -143,6 +154,8 @@ impl<'a> Summary<'a> {
             sources: planned.sources.iter().map(ConnectorSummary::new).collect(),
             sinks: planned.sinks.iter().map(ConnectorSummary::new).collect(),
             operators: operators(&report.tasks),
+            blocking: report.spills.iter().map(BlockingSummary::new).collect(),
+            restarts: report.restarts,
             edges: edges(report),
             tasks: report.tasks.iter().map(TaskSummary::new).collect(),
             report,
@@ -224,6 +237,9 @@ impl fmt::Display for Summary<'_> {
                 writeln!(f, "  operator {}: {}", operator.name, counts.join(", "))?;
             }
         }
+        for blocking in &self.blocking {
+            writeln!(f, "  blocking {blocking}")?;
+        }
         for (name, stream) in edges::by_stream(&self.report.tasks) {
             writeln!(
                 f,
@@ -250,6 +266,19 @@ impl fmt::Display for ConnectorSummary<'_> {
             Some(checksum) => write!(f, ", checksum {checksum}"),
             None => Ok(()),
         }
+    }
+}
+
+impl fmt::Display for BlockingSummary<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: {} rows, {} spilled, read {}",
+            self.name,
+            grouped(self.rows),
+            bytes(self.bytes),
+            counted(self.reads as usize, "time")
+        )
     }
 }
 
@@ -316,6 +345,17 @@ impl<'a> ConnectorSummary<'a> {
     }
 }
 
+impl<'a> BlockingSummary<'a> {
+    fn new(report: &'a SpillReport) -> Self {
+        Self {
+            name: &report.name,
+            rows: report.rows,
+            bytes: report.bytes,
+            reads: report.reads,
+        }
+    }
+}
+
 impl<'a> TaskSummary<'a> {
     fn new(task: &'a TaskReport) -> Self {
         Self {
@@ -338,9 +378,10 @@ impl OperatorSummary<'_> {
             (self.duplicate_rows, "left out as duplicates"),
         ];
         let counts = counts.iter().filter(|(count, _)| *count > 0);
-        counts
-            .map(|(count, what)| format!("{} {what}", grouped(*count)))
-            .collect()
+        let counts = counts.map(|(count, what)| format!("{} {what}", grouped(*count)));
+        let spilled = Some(self.spilled_bytes).filter(|spilled| *spilled > 0);
+        let spilled = spilled.map(|spilled| format!("{} spilled", bytes(spilled)));
+        counts.chain(spilled).collect()
     }
 }
 
@@ -357,6 +398,7 @@ fn operators(tasks: &[TaskReport]) -> Vec<OperatorSummary<'_>> {
         accepted_late_rows: counts.accepted_late_rows,
         untimed_rows: counts.untimed_rows,
         duplicate_rows: counts.duplicate_rows,
+        spilled_bytes: counts.spilled_bytes,
     });
     summaries.collect()
 }

@@ -101,6 +101,17 @@ impl OutputFormat for ArrowOutput {
     }
 }
 
+impl ArrowCompression {
+    /// How batches that are so compressed are written.
+    pub(crate) fn write_options(self) -> Result<IpcWriteOptions, ArrowError> {
+        IpcWriteOptions::default().try_with_compression(match self {
+            Self::None => None,
+            Self::Lz4 => Some(CompressionType::LZ4_FRAME),
+            Self::Zstd => Some(CompressionType::ZSTD),
+        })
+    }
+}
+
 enum Encoder {
     File(FileWriter<PendingFile>),
     Stream(StreamWriter<PendingFile>),
@@ -113,12 +124,7 @@ impl Encoder {
         form: ArrowForm,
         compression: ArrowCompression,
     ) -> Result<Self, ArrowError> {
-        let compression = match compression {
-            ArrowCompression::None => None,
-            ArrowCompression::Lz4 => Some(CompressionType::LZ4_FRAME),
-            ArrowCompression::Zstd => Some(CompressionType::ZSTD),
-        };
-        let options = IpcWriteOptions::default().try_with_compression(compression)?;
+        let options = compression.write_options()?;
         match form {
             ArrowForm::File => {
                 FileWriter::try_new_with_options(file, schema, options).map(Self::File)

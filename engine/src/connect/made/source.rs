@@ -99,6 +99,10 @@ impl<M: RowMaker> SourceConnector for MadeSource<M> {
         self.maker.schema().clone()
     }
 
+    fn is_bounded(&self) -> bool {
+        self.amount.rows.is_some()
+    }
+
     fn describe(&self) -> String {
         self.amount.describe(M::CONNECTOR)
     }

@@ -1,7 +1,7 @@
 //! Threads beside the workers, for whatever may block, and the queues to and from them.
 
-pub(super) mod channel;
+pub(crate) mod channel;
 pub(super) mod reader;
 pub(super) mod source;
-pub(super) mod thread;
+pub(crate) mod thread;
 pub(super) mod writer;

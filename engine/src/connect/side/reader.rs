@@ -11,7 +11,7 @@ use ringway_shm::{Bell, PopError};
 use crate::batch::Payload;
 use crate::connect::event_time::latest_event_time;
 use crate::connect::{ConnectError, ConnectorStats, Counters, ListedFile, Position, Split};
-use crate::element::EventTime;
+use crate::element::{EventTime, Watermark};
 
 use super::channel::{Gone, SideReceiver, SideSender, side_channel};
 use super::thread;
@@ -80,7 +80,7 @@ pub(crate) enum Note {
 }
 
 /// What a reader hands to its worker.
-pub(super) enum Read {
+pub(crate) enum Read {
     Batch {
         split: usize,
         batch: RecordBatch,
@@ -88,20 +88,22 @@ pub(super) enum Read {
         /// How far the split was read with it.
         after: Position,
     },
+    /// One that was read, for a source that makes none of its own.
+    Watermark(Watermark),
     Note(Note),
     Failed(ConnectError),
 }
 
 /// The worker's end of a side thread that reads. Dropping it stops the thread and does not
 /// wait for it: it ends as soon as it looks up from what it reads, and leaves nothing behind.
-pub(super) struct Reader {
+pub(crate) struct Reader {
     receiver: SideReceiver<Read>,
     /// Held for as long as what is read is wanted.
     _wanted: Arc<()>,
 }
 
 impl Reader {
-    pub(super) fn start(
+    pub(crate) fn start(
         job: Box<dyn ReadJob>,
         stats: ConnectorStats,
         bell: &Bell,
@@ -133,7 +135,7 @@ impl Reader {
     }
 
     /// What the thread has ready.
-    pub(super) fn try_pop(&mut self) -> Result<Read, PopError> {
+    pub(crate) fn try_pop(&mut self) -> Result<Read, PopError> {
         self.receiver.try_pop()
     }
 }
@@ -252,15 +254,34 @@ impl ReadOutput<'_> {
             if rows == 0 {
                 continue;
             }
-            let (latest, bytes) = (latest_event_time(&batch), batch.bytes());
-            let read = Read::Batch {
-                split,
-                batch,
-                latest,
-                after: reader.position(),
-            };
-            self.sender.push(read, bytes)?;
+            let latest = latest_event_time(&batch);
+            self.batch(split, batch, latest, reader.position())?;
         }
+    }
+
+    /// Hands on a batch of split `split`, with its latest event time where watermarks are made
+    /// of that.
+    pub(crate) fn batch(
+        &mut self,
+        split: usize,
+        batch: RecordBatch,
+        latest: Option<EventTime>,
+        after: Position,
+    ) -> Result<(), Stop> {
+        let bytes = batch.bytes();
+        let read = Read::Batch {
+            split,
+            batch,
+            latest,
+            after,
+        };
+        self.sender.push(read, bytes).map_err(Stop::from)
+    }
+
+    /// Hands on a watermark that was read, for a source that makes none of its own.
+    pub(crate) fn watermark(&mut self, watermark: Watermark) -> Result<(), Stop> {
+        let read = Read::Watermark(watermark);
+        self.sender.push(read, 0).map_err(Stop::from)
     }
 
     /// Tells the source how far the job is.

@@ -155,6 +155,7 @@ impl Reading {
                     // the reader was ahead.
                     self.emit_watermark(reached, out);
                 }
+                Ok(Read::Watermark(watermark)) => out.watermark(watermark),
                 Ok(Read::Note(note)) => input.note(note),
                 Ok(Read::Failed(error)) => return Err(error.into()),
                 Err(PopError::Empty) => return Ok(Drained::Empty),

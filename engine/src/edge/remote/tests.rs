@@ -18,7 +18,7 @@ use crate::wire::Wired;
 const LONG: Duration = Duration::from_secs(20);
 
 fn io() -> LinksHandle {
-    spawn_links(|| Ok(Box::new(EpollDriver::new()?))).unwrap()
+    spawn_links(|| Ok(Box::new(EpollDriver::new()?))).unwrap().0
 }
 
 fn pair() -> (TcpStream, TcpStream) {

@@ -72,6 +72,12 @@ impl Hosts {
         &self.0[process]
     }
 
+    /// How many processes there are on the host that has most: they share its memory.
+    pub fn most_on_one_host(&self) -> usize {
+        let same = |one: &HostPort| self.0.iter().filter(|host| host.host == one.host).count();
+        self.0.iter().map(same).max().unwrap_or(1)
+    }
+
     /// The process, for people: its number and its address.
     pub(super) fn name(&self, process: usize) -> String {
         match self.0.get(process) {
@@ -98,7 +104,7 @@ mod tests {
     #[test]
     fn hosts_are_a_list_or_a_file_with_one_a_line() {
         let list = Hosts::read("a:1, [::1]:2,b:0,b:0").unwrap();
-        assert_eq!(list.count(), 4);
+        assert_eq!((list.count(), list.most_on_one_host()), (4, 2));
         assert_eq!(list.name(1), "process 1 ([::1]:2)");
         assert_eq!(list.name(2), "process 2");
         let folder = tempfile::tempdir().unwrap();

@@ -60,6 +60,7 @@ struct ReportForm {
 #[derive(Serialize, Deserialize)]
 struct TaskForm {
     name: String,
+    uid: String,
     source_rows: u64,
     rows_in: u64,
     rows_out: u64,
@@ -83,6 +84,7 @@ struct OperatorForm {
     accepted_late_rows: u64,
     untimed_rows: u64,
     duplicate_rows: u64,
+    spilled_bytes: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -111,6 +113,7 @@ impl TaskForm {
     fn of(task: &TaskReport) -> Self {
         Self {
             name: task.name.clone(),
+            uid: task.uid.clone(),
             source_rows: task.source_rows,
             rows_in: task.rows_in,
             rows_out: task.rows_out,
@@ -130,6 +133,7 @@ impl TaskForm {
     fn into_report(self) -> TaskReport {
         TaskReport {
             name: self.name,
+            uid: self.uid,
             source_rows: self.source_rows,
             rows_in: self.rows_in,
             rows_out: self.rows_out,
@@ -161,6 +165,7 @@ impl OperatorForm {
             accepted_late_rows: counts.accepted_late_rows,
             untimed_rows: counts.untimed_rows,
             duplicate_rows: counts.duplicate_rows,
+            spilled_bytes: counts.spilled_bytes,
         }
     }
 
@@ -172,6 +177,7 @@ impl OperatorForm {
                 accepted_late_rows: self.accepted_late_rows,
                 untimed_rows: self.untimed_rows,
                 duplicate_rows: self.duplicate_rows,
+                spilled_bytes: self.spilled_bytes,
             },
         }
     }
@@ -247,6 +253,7 @@ mod tests {
     fn a_report_comes_as_it_was_sent() {
         let mut task = TaskReport {
             name: "sum[1]".to_owned(),
+            uid: "sum-2".to_owned(),
             rows_in: u64::MAX,
             first_row: Some(Monotonic(Duration::from_millis(5))),
             watermark: Some(i64::MIN),
@@ -257,6 +264,7 @@ mod tests {
                     accepted_late_rows: 2,
                     untimed_rows: 3,
                     duplicate_rows: 4,
+                    spilled_bytes: 5,
                 },
             }],
             edges: vec![EdgeReport {
@@ -281,8 +289,15 @@ mod tests {
             }],
             cpu: Duration::from_millis(12),
         };
-        let came = Report::decode(&report.encode()).unwrap();
-        // What is in the debug form is everything.
+        let mut report = report;
+        let mut came = Report::decode(&report.encode()).unwrap();
+        let [sent, got] = [&mut report, &mut came].map(|report| {
+            let latency = std::mem::take(&mut report.tasks[0].latency);
+            let quantiles = [0.5, 0.75, 1.0].map(|quantile| latency.quantile(quantile));
+            (latency.count(), latency.max(), quantiles)
+        });
+        assert_eq!(sent, got);
+        // What is in the debug form is everything else.
         assert_eq!(format!("{came:?}"), format!("{report:?}"));
         assert!(Report::decode(b"{}").is_err());
     }

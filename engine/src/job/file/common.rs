@@ -15,6 +15,7 @@ pub(super) struct SourceCommon {
     pub(super) connector: String,
     pub(super) uid: Option<String>,
     pub(super) parallelism: Option<Subtasks>,
+    pub(super) process: Option<u16>,
     pub(super) watermark: Option<Watermark>,
 }
 
@@ -24,6 +25,7 @@ pub(super) struct SourceCommon {
 pub(super) struct ConsumerCommon {
     pub(super) uid: Option<String>,
     pub(super) parallelism: Option<Subtasks>,
+    pub(super) process: Option<u16>,
     pub(super) exchange: Option<ExchangeName>,
     pub(super) key: Option<Names>,
     pub(super) edge_capacity: Option<Capacity>,
@@ -83,13 +85,15 @@ pub(super) enum Names {
 }
 
 impl SourceCommon {
-    pub(super) const KEYS: [&'static str; 4] = ["connector", "uid", "parallelism", "watermark"];
+    pub(super) const KEYS: [&'static str; 5] =
+        ["connector", "uid", "parallelism", "process", "watermark"];
 }
 
 impl ConsumerCommon {
-    pub(super) const KEYS: [&'static str; 7] = [
+    pub(super) const KEYS: [&'static str; 8] = [
         "uid",
         "parallelism",
+        "process",
         "exchange",
         "key",
         "edge_capacity",

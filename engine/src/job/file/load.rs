@@ -122,6 +122,10 @@ impl LoadedJob {
         let graph = Graph::new(top.name.unwrap_or_else(|| "job".to_owned()));
         let mut wiring = Wiring::new(&document, graph, options.parallelism(), &consumers);
         wiring.graph.note(text.as_bytes());
+        wiring.spill_dir = options
+            .spill_dir
+            .as_ref()
+            .map(|dir| document.base.join(dir));
         let (mut source_list, mut sink_list) = (Vec::new(), Vec::new());
         for this in declared
             .iter()
@@ -187,6 +191,8 @@ impl LoadedJob {
                 | PlanError::Memory { to: name, .. }
                 | PlanError::NoCodec { to: name, .. }
                 | PlanError::NoProcess { name, .. }
+                | PlanError::NeverEnds { name, .. }
+                | PlanError::BlockingBetween { name }
                 | PlanError::TooManyInputs { name, .. }
                 | PlanError::DuplicateUid { second: name, .. } => {
                     let owner = name

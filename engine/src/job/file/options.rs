@@ -1,5 +1,6 @@
 //! The options of a job as a whole: the table `job`.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::Deserialize;
@@ -37,6 +38,9 @@ pub struct JobOptions {
     pub memory_max: Option<Size>,
     /// Whether operators without a repartition between them run as one task. Default true.
     pub chaining: Option<bool>,
+    /// The folder in which `blocking` and `sort` make folders of their own for what they spill.
+    /// Default: the system's folder for such files.
+    pub spill_dir: Option<PathBuf>,
 }
 
 /// What is said elsewhere, such as on the command line, and goes before the file.

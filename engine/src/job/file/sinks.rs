@@ -72,7 +72,9 @@ pub(super) fn add(
         SinkNode::<RecordBatch, _>::new(move |subtask| Ok(connector.build(subtask, &schema)));
     let node = wiring.graph.add(declared.name, factory);
     wiring.set_up(node, &consumer.common);
-    wiring.graph[node].process = is_standard_output.then_some(0);
+    if is_standard_output {
+        wiring.graph[node].process.get_or_insert(0);
+    }
     wiring.connect(node, &input, &consumer.common);
     Ok(connected)
 }

@@ -60,8 +60,10 @@ pub(super) fn add(
     wiring.claims.reads(declared.path(&["path"]), read);
     let watched = connector.patterns_watched();
     wiring.claims.watches(&declared.path(&["path"]), &watched);
+    let writes_bad_rows = bad_rows.is_some();
     wiring.claims.writes(declared.path(&["bad_rows"]), bad_rows);
-    let is_standard_input = common.connector == "stdin";
+    // What subtasks write together, or read together, they can't from several processes.
+    let is_in_one_process = common.connector == "stdin" || writes_bad_rows;
     let connected = Connected {
         name: declared.name.to_owned(),
         connector: common.connector,
@@ -69,13 +71,15 @@ pub(super) fn add(
         memory_bytes: connector.memory_bytes(),
         stats: connector.stats(),
     };
-    let splits = connector.parallelism_max();
+    let (splits, is_bounded) = (connector.parallelism_max(), connector.is_bounded());
     let splits = splits.map(|splits| u32::try_from(splits).unwrap_or(u32::MAX));
     let factory =
         SourceNode::<RecordBatch, _>::new(splits, move |subtask| Ok(connector.build(subtask)));
     let node = wiring.graph.add(declared.name, factory);
     wiring.graph[node].uid = common.uid;
-    wiring.graph[node].process = is_standard_input.then_some(0);
+    wiring.graph[node].is_unbounded = !is_bounded;
+    let process = common.process.map(usize::from);
+    wiring.graph[node].process = process.or(is_in_one_process.then_some(0));
     wiring.graph[node].parallelism = common.parallelism.map(|subtasks| subtasks.0);
     let mut stream = Stream::of(node, Port::Main, schema);
     stream.has_event_time = has_event_time;

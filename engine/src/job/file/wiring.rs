@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Display;
+use std::path::PathBuf;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
@@ -33,6 +34,8 @@ pub(super) struct Wiring<'a> {
     pub(super) graph: Graph,
     /// Subtasks of whatever does not say itself.
     pub(super) parallelism: Parallelism,
+    /// Where what is put aside goes, if that is said.
+    pub(super) spill_dir: Option<PathBuf>,
     /// The files of the sources and sinks so far.
     pub(super) claims: Claims,
     streams: BTreeMap<String, Stream>,
@@ -55,6 +58,7 @@ impl<'a> Wiring<'a> {
             document,
             graph,
             parallelism,
+            spill_dir: None,
             claims: Claims::default(),
             streams: BTreeMap::new(),
             order: Vec::new(),
@@ -274,6 +278,7 @@ impl<'a> Wiring<'a> {
         let node = &mut self.graph[node];
         node.uid = common.uid.clone();
         node.parallelism = common.parallelism.map(|subtasks| subtasks.0);
+        node.process = common.process.map(usize::from);
         node.starts_chain = common.starts_chain.unwrap_or(false);
     }
 

@@ -30,6 +30,7 @@ pub fn start_in(
     let drivers = cluster.drivers();
     let part = Part {
         process: cluster.process(),
+        chains: None,
         has_connections: drivers.is_some(),
         remote: &mut |wanted| cluster.open(wanted),
     };

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch};
-use arrow::compute::SortOptions;
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
-use arrow::row::{RowConverter, SortField};
+use arrow::row::RowConverter;
 
 mod bar;
 
@@ -16,6 +15,7 @@ use crate::limits::BATCH_ROWS;
 use crate::operator::{Emitter, RowCounts, SideTag};
 use crate::operators::SpecError;
 use crate::operators::aggregate::KeyInterner;
+use crate::operators::columnar::sort::{SortKey, order_converter};
 use crate::operators::gather::Gather;
 use crate::operators::late::set_late_aside;
 use crate::operators::row_of_batch::{PickedRows, RowOfBatch};
@@ -124,30 +124,12 @@ impl TopNSpec {
     }
 
     fn converter(&self, input: &SchemaRef) -> Result<RowConverter, SpecError> {
-        let mut fields = Vec::new();
-        for &(column, descending) in &self.order {
-            let field = input.fields().get(column).ok_or(SpecError::NoColumn {
-                what: "the order".to_owned(),
-                column,
-                columns: input.fields().len(),
-            })?;
-            let options = SortOptions {
-                descending,
-                nulls_first: false,
-            };
-            let sort = SortField::new_with_options(field.data_type().clone(), options);
-            if RowConverter::new(vec![sort.clone()]).is_err() {
-                return Err(SpecError::ColumnType {
-                    what: "the order".to_owned(),
-                    column,
-                    data_type: field.data_type().clone(),
-                });
-            }
-            fields.push(sort);
-        }
-        RowConverter::new(fields).map_err(|error| SpecError::Key {
-            message: error.to_string(),
-        })
+        let keys = self.order.iter().map(|&(column, descending)| SortKey {
+            column,
+            descending,
+            nulls_first: false,
+        });
+        order_converter(input, &keys.collect::<Vec<_>>())
     }
 }
 

@@ -216,10 +216,7 @@ impl EnteringBatch {
         }
         let nulls = self.null_keys.as_ref();
         while let Some(key) = self.keys.get(self.next) {
-            let row = RowNumber {
-                batch: self.batch,
-                row: self.next as u32,
-            };
+            let row = RowNumber::new(self.batch, self.next as u32);
             let matches = nulls.is_none_or(|nulls| nulls.is_valid(self.next));
             let time = self.times.value(self.next);
             let mut held = 0;

@@ -103,20 +103,20 @@ impl JoinOutput<RowNumber, RowNumber> for JoinedRows {
     #[inline]
     fn keep(&mut self, left: Option<&RowNumber>, right: Option<&RowNumber>) {
         if let Some(row) = left {
-            self.left.hold(row.batch);
+            self.left.hold(row.batch());
         }
         if let Some(row) = right {
-            self.right.hold(row.batch);
+            self.right.hold(row.batch());
         }
     }
 
     #[inline]
     fn let_go(&mut self, left: Option<RowNumber>, right: Option<RowNumber>) {
         if let Some(row) = left {
-            self.left.release(row.batch);
+            self.left.release(row.batch());
         }
         if let Some(row) = right {
-            self.right.release(row.batch);
+            self.right.release(row.batch());
         }
     }
 }

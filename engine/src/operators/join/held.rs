@@ -1,5 +1,7 @@
 //! The batches that waiting rows are in, and the columns that are made of some of the rows.
 
+use std::num::NonZeroU64;
+
 use arrow::array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow::compute::interleave;
 use arrow::datatypes::SchemaRef;
@@ -9,11 +11,28 @@ use crate::error::OperatorError;
 /// Stands for a batch of which no row was picked.
 const NOT_PICKED: usize = usize::MAX;
 
-/// A row of a batch that is held.
+/// A row of a batch that is held: one word, which is written and read at once.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RowNumber {
-    pub(super) batch: u32,
-    pub(super) row: u32,
+pub(super) struct RowNumber(NonZeroU64);
+
+impl RowNumber {
+    /// Row `row` of batch `batch`.
+    #[inline]
+    pub(super) const fn new(batch: u32, row: u32) -> Self {
+        // Batches are far fewer than numbers, so the sum is no larger than 32 bits.
+        let word = ((batch as u64 + 1) << 32) | row as u64;
+        Self(NonZeroU64::new(word).expect("one was added"))
+    }
+
+    #[inline]
+    pub(super) const fn batch(self) -> u32 {
+        ((self.0.get() >> 32) - 1) as u32
+    }
+
+    #[inline]
+    const fn row(self) -> u32 {
+        self.0.get() as u32
+    }
 }
 
 /// The batches of one input as long as one of their rows is needed, and the rows that were
@@ -99,17 +118,17 @@ impl HeldRows {
         if self.schema.is_none() {
             return;
         }
-        let Some(RowNumber { batch, row }) = row else {
+        let Some(row) = row else {
             self.has_null_rows = true;
             self.picks.push((NOT_PICKED, 0));
             return;
         };
-        let held = &mut self.batches[batch as usize];
+        let held = &mut self.batches[row.batch() as usize];
         if held.picked_at == NOT_PICKED {
             held.picked_at = self.picked_batches.len();
-            self.picked_batches.push(batch);
+            self.picked_batches.push(row.batch());
         }
-        self.picks.push((held.picked_at, row as usize));
+        self.picks.push((held.picked_at, row.row() as usize));
     }
 
     /// The columns of the rows that were picked; none is picked then.

@@ -269,7 +269,7 @@ impl<K: KeyForm, A: Clone, B> Entry<'_, K, A, B> {
                 let waits = Kept {
                     time: offer.time,
                     row: Some(row.clone()),
-                    matched: offer.matched,
+                    matched: offer.matched.into(),
                 };
                 if self.own.keep(key, waits, meeting.own_is_asked_for_only) {
                     out.keep(Some(row), None);
@@ -320,7 +320,7 @@ impl Meeting {
                 offer.next = Some(next - 1);
                 return false;
             }
-            (offer.matched, kept.matched) = (true, true);
+            (offer.matched, kept.matched) = (true, 1);
             if self.pairs {
                 out.give(offer.time.max(kept.time), Some(row), Some(candidate));
             }

@@ -8,12 +8,18 @@ use crate::operators::state::{DueKeys, KeyForm, KeyMap};
 use super::kind::Alone;
 use super::state::JoinOutput;
 
+/// Lists that are kept for other keys, and the rows that one of them has room for, at most.
+const SPARE_LISTS_MAX: usize = 1024;
+const SPARE_ROWS_MAX: usize = 256;
+
 /// The rows of one side that wait, by key and time.
 pub(super) struct Waiting<K: KeyForm, T> {
     by_key: K::Map<KeptRows<T>>,
     /// All rows by time; those of a key in the order in which they wait.
     due: DueKeys<K::Key>,
     next_number: u64,
+    /// Lists of keys that are gone, for others.
+    spare: Vec<Box<VecDeque<Kept<T>>>>,
 }
 
 /// A row that waits.
@@ -21,7 +27,9 @@ pub(super) struct Kept<T> {
     pub(super) time: EventTime,
     /// None when the row is done with before its time.
     pub(super) row: Option<T>,
-    pub(super) matched: bool,
+    /// Whether it has matched: not 0. A whole word, because rows are moved by words, and the
+    /// processor waits for what was written in parts.
+    pub(super) matched: u64,
 }
 
 /// The rows of a key by time, one at least. Most keys have one, which takes no list.
@@ -42,16 +50,16 @@ impl<K: KeyForm, T> Waiting<K, T> {
     #[inline]
     pub(super) fn keep(&mut self, key: &K::Key, kept: Kept<T>, once: bool) -> bool {
         let time = kept.time;
-        let mut kept = Some(kept);
-        let make = || {
-            let first = kept.take()?;
-            Some(KeptRows { first, rest: None })
-        };
-        let rows = self.by_key.get_or_make(key, make);
-        if let Some((rows, kept)) = rows.zip(kept)
-            && !rows.insert(kept, once)
-        {
-            return false;
+        match self.by_key.get_mut(key) {
+            Some(rows) => {
+                if !rows.insert(kept, once, &mut self.spare) {
+                    return false;
+                }
+            }
+            None => {
+                let (first, rest) = (kept, None);
+                self.by_key.insert(key, KeptRows { first, rest });
+            }
         }
         self.due.push(time, self.next_number, key.clone());
         self.next_number += 1;
@@ -83,11 +91,20 @@ impl<K: KeyForm, T> Waiting<K, T> {
             let second = rows.rest.as_mut().and_then(|rest| rest.pop_front());
             let kept = match second {
                 Some(second) => std::mem::replace(&mut rows.first, second),
-                None => self.by_key.remove(&key).expect("a key with a row").first,
+                None => {
+                    let rows = self.by_key.remove(&key).expect("a key with a row");
+                    if let Some(rest) = rows.rest
+                        && self.spare.len() < SPARE_LISTS_MAX
+                        && rest.capacity() <= SPARE_ROWS_MAX
+                    {
+                        self.spare.push(rest);
+                    }
+                    rows.first
+                }
             };
             debug_assert_eq!(kept.time, time);
             if let Some(row) = kept.row {
-                if alone.unmatched && !kept.matched {
+                if alone.unmatched && kept.matched == 0 {
                     out.give(time, Some(&row), None);
                 }
                 out.let_go(Some(row), None);
@@ -131,7 +148,12 @@ impl<T> KeptRows<T> {
 
     /// Puts a row behind those of its time and before; where `once` says so only if there is
     /// none of its time. Returns whether it is in.
-    fn insert(&mut self, kept: Kept<T>, once: bool) -> bool {
+    fn insert(
+        &mut self,
+        kept: Kept<T>,
+        once: bool,
+        spare: &mut Vec<Box<VecDeque<Kept<T>>>>,
+    ) -> bool {
         let at = match self.last().time <= kept.time {
             true => self.rest().len() + 1,
             false if kept.time < self.first.time => 0,
@@ -146,7 +168,9 @@ impl<T> KeptRows<T> {
                 return false;
             }
         }
-        let rest = self.rest.get_or_insert_default();
+        let rest = self
+            .rest
+            .get_or_insert_with(|| spare.pop().unwrap_or_default());
         match at {
             0 => rest.push_front(std::mem::replace(&mut self.first, kept)),
             at => rest.insert(at - 1, kept),
@@ -173,6 +197,7 @@ impl<K: KeyForm, T> Default for Waiting<K, T> {
             by_key: K::Map::default(),
             due: DueKeys::default(),
             next_number: 0,
+            spare: Vec::new(),
         }
     }
 }

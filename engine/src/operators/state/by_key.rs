@@ -41,6 +41,9 @@ pub(crate) trait KeyMap<K, V>: Default {
     /// The state of `key`; where there is none, that of `make`, if that makes one.
     fn get_or_make(&mut self, key: &K, make: impl FnOnce() -> Option<V>) -> Option<&mut V>;
 
+    /// Gives `key`, which has none, state.
+    fn insert(&mut self, key: &K, state: V);
+
     /// Takes the state of `key`.
     fn remove(&mut self, key: &K) -> Option<V>;
 
@@ -63,6 +66,10 @@ impl<K: Eq + Hash + Clone, V> KeyMap<K, V> for HashMap<K, V, FastHash> {
             std::collections::hash_map::Entry::Occupied(entry) => Some(entry.into_mut()),
             std::collections::hash_map::Entry::Vacant(entry) => Some(entry.insert(make()?)),
         }
+    }
+
+    fn insert(&mut self, key: &K, state: V) {
+        self.insert(key.clone(), state);
     }
 
     fn remove(&mut self, key: &K) -> Option<V> {
@@ -106,6 +113,15 @@ impl<V> KeyMap<u32, V> for NumberMap<V> {
             *place = make();
         }
         place.as_mut()
+    }
+
+    #[inline]
+    fn insert(&mut self, key: &u32, state: V) {
+        let at = *key as usize;
+        if at >= self.0.len() {
+            self.0.resize_with(at + 1, || None);
+        }
+        self.0[at] = Some(state);
     }
 
     #[inline]

@@ -43,12 +43,16 @@ impl<K> DueKeys<K> {
 
     /// The key that is due first, with its time and number.
     pub(crate) fn pop(&mut self) -> Option<(EventTime, u64, K)> {
-        let due = match (self.in_order.front(), self.others.peek()) {
-            (Some(in_order), Some(Reverse(other))) if other < in_order => self.others.pop()?.0,
-            (None, _) => self.others.pop()?.0,
-            _ => self.in_order.pop_front()?,
-        };
-        Some((due.time, due.number, due.key))
+        match (self.in_order.front(), self.others.peek()) {
+            (Some(in_order), other) if other.is_none_or(|Reverse(other)| in_order < other) => {
+                let due = self.in_order.pop_front()?;
+                Some((due.time, due.number, due.key))
+            }
+            _ => {
+                let due = self.others.pop()?.0;
+                Some((due.time, due.number, due.key))
+            }
+        }
     }
 
     #[cfg(test)]

@@ -93,7 +93,7 @@ impl Pane {
 
     /// Whether all these times are in the pane, or none where that can't be told at once.
     #[inline]
-    fn contains_all(self, times: &[EventTime]) -> bool {
+    pub(crate) fn contains_all(self, times: &[EventTime]) -> bool {
         // Neither difference is negative, with or without an overflow, exactly for the times in
         // a pane that is no longer than half of all time.
         let outside = times.iter().fold(0, |outside, time| {

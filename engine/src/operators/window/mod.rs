@@ -15,6 +15,7 @@ mod trigger;
 mod typed;
 
 pub use aggregator::{Aggregator, Count, Extreme, Mean, Sum};
+pub(crate) use assigner::Pane;
 pub use assigner::{WINDOWS_OF_A_ROW_MAX, Window, WindowAssigner};
 pub use columnar::{WindowAggregate, WindowSpec};
 pub use count::{CountAggregate, CountResult, CountSpec, CountWindow};

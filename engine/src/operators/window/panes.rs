@@ -94,11 +94,7 @@ impl Panes {
             };
             row = rows.end;
             let (pool, interner) = (&mut self.pool, &mut self.interner);
-            slots.extend(
-                keys[rows]
-                    .iter()
-                    .map(|key| held.slot_of(*key, pool, interner)),
-            );
+            held.slots_of(&keys[rows], &mut slots, pool, interner);
         }
         self.accumulators.resize(self.pool.count());
         self.accumulators.update(batch, &slots)?;

@@ -75,6 +75,29 @@ pub(super) fn add<S: Grouped>(
     Ok(())
 }
 
+/// Refuses several subtasks of an operator that has one, and ways to spread rows over them.
+pub(super) fn require_one_subtask(
+    wiring: &Wiring<'_>,
+    consumer: &Consumer<'_>,
+) -> Result<(), JobFileError> {
+    let common = &consumer.common;
+    let several = common
+        .parallelism
+        .is_some_and(|said| said.0 != Parallelism::ONE);
+    let said = [
+        ("parallelism", several),
+        ("key", common.key.is_some()),
+        ("exchange", common.exchange.is_some()),
+    ];
+    let Some((key, _)) = said.into_iter().find(|(_, is_said)| *is_said) else {
+        return Ok(());
+    };
+    let message = "it has one subtask, which takes all rows: leave this out; for the first rows \
+                   of each key there is `top_n`";
+    let path = consumer.declared.path(&[key]);
+    Err(wiring.document.error(&path, message))
+}
+
 /// Refuses several subtasks without a key: each would have results of its own.
 pub(super) fn require_key(
     wiring: &Wiring<'_>,

@@ -3,6 +3,7 @@
 mod aggregate;
 mod aggregates;
 mod alias;
+mod blocking;
 mod columns;
 mod condition;
 mod count_window;
@@ -10,8 +11,10 @@ mod deduplicate;
 mod filter;
 mod grouped;
 mod join;
+mod limit;
 mod map;
 mod session;
+mod sort;
 mod split;
 mod top_n;
 mod watermarks;
@@ -32,17 +35,20 @@ use super::wiring::Wiring;
 type Add = fn(&mut Wiring<'_>, &Consumer<'_>) -> Result<(), JobFileError>;
 
 /// The types of operators.
-const TYPES: [(&str, Add); 16] = [
+const TYPES: [(&str, Add); 19] = [
     ("aggregate", aggregate::add),
+    ("blocking", blocking::add),
     ("broadcast", alias::broadcast),
     ("count_window", count_window::add),
     ("deduplicate", deduplicate::add),
     ("filter", filter::add),
     ("interval_join", join::add_interval),
     ("key_by", alias::key_by),
+    ("limit", limit::add),
     ("map", map::add),
     ("rebalance", alias::rebalance),
     ("session", session::add),
+    ("sort", sort::add),
     ("split", split::add),
     ("top_n", top_n::add),
     ("union", alias::union),

@@ -97,7 +97,7 @@ fn windows_of(
 }
 
 /// The columns to order by, and whether the greatest comes first.
-fn order(
+pub(super) fn order(
     wiring: &Wiring<'_>,
     consumer: &Consumer<'_>,
     order: &Names,

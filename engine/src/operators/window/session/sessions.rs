@@ -268,10 +268,9 @@ impl<S> Session<S> {
     /// Takes in a row, and returns the state.
     #[inline]
     fn prolong(&mut self, time: EventTime, gap_ms: i64) -> &mut S {
-        if time > self.last_row {
-            self.last_row = time;
-            self.due = time.saturating_add(gap_ms - 1);
-        }
+        // Without a branch, because either is as likely.
+        self.last_row = self.last_row.max(time);
+        self.due = self.last_row.saturating_add(gap_ms - 1);
         &mut self.state
     }
 }

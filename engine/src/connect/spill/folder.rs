@@ -1,0 +1,217 @@
+//! Folders for what is put aside while a job runs, which nothing outlives.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::connect::ConnectError;
+
+/// What the name of a folder begins with. The number of its process comes behind.
+const NAME: &str = "ringway-spill-";
+
+/// What the name of a folder begins with until its lock is held.
+const NEW_NAME: &str = ".ringway-spill-new-";
+
+/// The file in a folder that its process holds locked for as long as it uses the folder.
+const LOCK: &str = "lock";
+
+/// Names that are tried, if others are taken.
+const NAMES_MAX: u32 = 10_000;
+
+/// A folder of its own for what is put aside, with a name that says so. It is removed with all
+/// that is in it when it is dropped, or before by [`SpillFolder::remove`].
+///
+/// A process that is killed leaves its folders behind. The lock in each goes with the process,
+/// and whoever makes the next folder at the same place removes those that nobody holds.
+#[derive(Debug)]
+pub struct SpillFolder {
+    path: PathBuf,
+    /// Whether it was removed: nothing may be put there any more.
+    is_removed: Mutex<bool>,
+    /// Locked for as long as it is open.
+    _lock: File,
+}
+
+impl SpillFolder {
+    /// Makes a folder in `parent`, or in the system's folder for such files, which only this
+    /// user may enter. Folders there that were left behind are removed.
+    ///
+    /// # Errors
+    /// [`ConnectError::File`] when it cannot be made: say another folder that can be written.
+    pub fn create(parent: Option<&Path>) -> Result<Self, ConnectError> {
+        let parent = parent.map_or_else(std::env::temp_dir, Path::to_owned);
+        remove_left_behind(&parent);
+        let process = std::process::id();
+        for number in 0..NAMES_MAX {
+            let new = parent.join(format!("{NEW_NAME}{process}-{number}"));
+            match DirBuilder::new().mode(0o700).create(&new) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(cannot(&new, "be created", &error)),
+            }
+            let path = parent.join(format!("{NAME}{process}-{number}"));
+            // The lock is held before the folder has a name that others look for.
+            let named = lock(&new).and_then(|lock| match path.exists() {
+                true => Err(io::ErrorKind::AlreadyExists.into()),
+                false => std::fs::rename(&new, &path).map(|()| lock),
+            });
+            match named {
+                Ok(lock) => {
+                    return Ok(Self {
+                        path,
+                        is_removed: Mutex::new(false),
+                        _lock: lock,
+                    });
+                }
+                Err(error) => {
+                    // Where that fails, there is an empty folder with a name that says what it is.
+                    let _ = std::fs::remove_dir_all(&new);
+                    if !is_taken(&error) {
+                        return Err(cannot(&path, "be created", &error));
+                    }
+                }
+            }
+        }
+        let reason = format!("too many folders {NAME}*: remove those of processes that are gone");
+        Err(ConnectError::file(&parent, reason))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Creates the file `name`, which does not exist yet.
+    ///
+    /// # Errors
+    /// [`ConnectError::File`] when it cannot be created, or the folder was removed.
+    pub fn create_file(&self, name: &str) -> Result<(PathBuf, File), ConnectError> {
+        let path = self.path.join(name);
+        let is_removed = self.is_removed();
+        if *is_removed {
+            return Err(ConnectError::file(&path, "its folder is removed already"));
+        }
+        let created = OpenOptions::new().write(true).create_new(true).open(&path);
+        let file = created.map_err(|error| cannot(&path, "be created", &error))?;
+        Ok((path, file))
+    }
+
+    /// Removes the folder with all that is in it; nothing can be created there afterwards.
+    pub fn remove(&self) {
+        let mut is_removed = self.is_removed();
+        if std::mem::replace(&mut *is_removed, true) {
+            return;
+        }
+        if let Err(error) = std::fs::remove_dir_all(&self.path) {
+            tracing::warn!(folder = %self.path.display(), %error, "a spill folder stays behind");
+        }
+    }
+
+    fn is_removed(&self) -> MutexGuard<'_, bool> {
+        // It is one flag: a panic leaves nothing half done.
+        self.is_removed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for SpillFolder {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+/// Makes the lock of the new folder `folder`, and locks it.
+fn lock(folder: &Path) -> io::Result<File> {
+    let lock = File::create_new(folder.join(LOCK))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+fn is_taken(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty
+    )
+}
+
+/// Removes the folders in `parent` whose process is gone. What cannot be looked at or removed,
+/// such as that of another user, stays.
+fn remove_left_behind(parent: &Path) {
+    let Ok(entries) = std::fs::read_dir(parent) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if !name.to_string_lossy().starts_with(NAME) {
+            continue;
+        }
+        let folder = entry.path();
+        let Ok(lock) = OpenOptions::new().write(true).open(folder.join(LOCK)) else {
+            continue;
+        };
+        if lock.try_lock().is_ok() && std::fs::remove_dir_all(&folder).is_ok() {
+            tracing::info!(folder = %folder.display(), "a spill folder was left behind: removed");
+        }
+    }
+}
+
+fn cannot(path: &Path, what: &str, error: &io::Error) -> ConnectError {
+    ConnectError::file(path, format_args!("cannot {what}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(parent: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(parent).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = names
+            .map(|name| name.to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_folder_goes_with_all_that_is_in_it() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = SpillFolder::create(Some(parent.path())).unwrap();
+        let other = SpillFolder::create(Some(parent.path())).unwrap();
+        folder.create_file("part").unwrap();
+        assert_eq!(names(parent.path()).len(), 2);
+        drop(folder);
+        assert_eq!(names(parent.path()).len(), 1);
+        other.remove();
+        assert!(names(parent.path()).is_empty());
+        let error = other.create_file("part").unwrap_err().to_string();
+        assert!(error.contains("removed already"), "{error}");
+    }
+
+    #[test]
+    fn a_folder_whose_process_is_gone_is_removed_and_others_stay() {
+        let parent = tempfile::tempdir().unwrap();
+        let left = parent.path().join("ringway-spill-1-0");
+        std::fs::create_dir(&left).unwrap();
+        std::fs::write(left.join(LOCK), "").unwrap();
+        std::fs::write(left.join("0-0.arrow"), "rows").unwrap();
+        let foreign = parent.path().join("ringway-spill-notes");
+        std::fs::create_dir(&foreign).unwrap();
+        let used = SpillFolder::create(Some(parent.path())).unwrap();
+        let folder = SpillFolder::create(Some(parent.path())).unwrap();
+        assert!(!left.exists());
+        assert!(foreign.exists() && used.path().exists() && folder.path().exists());
+    }
+
+    #[test]
+    fn a_place_where_nothing_can_be_made_is_named() {
+        let error = SpillFolder::create(Some(Path::new("/nonexistent/place"))).unwrap_err();
+        assert!(error.to_string().contains("/nonexistent/place"), "{error}");
+    }
+}
