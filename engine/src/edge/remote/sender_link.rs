@@ -245,7 +245,7 @@ impl<B: Payload> SenderLink<B> {
                 self.waiting = Waiting::Work(work);
             }
             Pushed::Never(why) => self.fail(FailureKind::Unsendable(why), now),
-            Pushed::Over => self.check_error(now),
+            Pushed::Over => self.settle(now),
         }
         false
     }
@@ -274,7 +274,7 @@ impl<B: Payload> SenderLink<B> {
         };
         // Nothing was granted, so it is refused.
         drop(self.session.push_batch(nothing));
-        self.check_error(now);
+        self.settle(now);
     }
 
     /// Gathers frames into a send.
@@ -341,8 +341,11 @@ impl<B: Payload> SenderLink<B> {
         self.session.abort(now, told);
     }
 
-    /// Tells the user if the session has failed.
-    fn check_error(&mut self, now: Duration) {
+    /// Tells the user if the session has failed, or the peer has everything.
+    fn settle(&mut self, now: Duration) {
+        if self.session.is_delivered() {
+            self.conclude(Ok(()));
+        }
         let Some(error) = self.session.error() else {
             return;
         };
@@ -439,7 +442,9 @@ impl<B: Payload> Link for SenderLink<B> {
             Event::Read(chunk) => self.session.handle_input(io.now, &chunk),
             Event::Eof => {
                 self.peer_has_ended = true;
-                // The end may be on its way without this side having looked at that.
+                // The end may be on its way without this side having looked at that. Once it
+                // leaves nobody is told any more, so that is first.
+                self.settle(io.now);
                 self.hang_up(io);
                 self.poll_delivery(io);
                 self.session.handle_eof(io.now);
@@ -467,10 +472,7 @@ impl<B: Payload> Link for SenderLink<B> {
         self.say_goodbye(io);
         work += self.transmit(io);
         self.poll_delivery(io);
-        self.check_error(io.now);
-        if self.session.is_delivered() {
-            self.conclude(Ok(()));
-        }
+        self.settle(io.now);
         self.hang_up(io);
         self.publish(io);
         work + usize::from(self.leaving.has_begun())
