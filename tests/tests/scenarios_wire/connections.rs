@@ -161,7 +161,10 @@ fn b50_a_connection_that_is_cut_is_one_error_at_each_end_and_nothing_comes_twice
             assert!(matches!(ending, Ending::Failed(_)), "{at}: {ending}");
             // All that version 1 can tell is that the peer's host has it, which is the one between.
             let is_told = edge.tells_reasons();
-            assert!(sent.is_err() || !is_told, "{at}: the sender believes it has arrived");
+            assert!(
+                sent.is_err() || !is_told,
+                "{at}: the sender believes it has arrived"
+            );
         }
     });
 }

@@ -11,7 +11,9 @@ use ringway::element::StreamElement;
 use ringway::wire::Wired;
 use ringway_netio::session::CONTROL_ELEMENTS_MAX;
 use ringway_shm::Bell;
-use ringway_tests::conformance::elements::{Numbers, barrier, ending, next, number, value_of, watermark};
+use ringway_tests::conformance::elements::{
+    Numbers, barrier, ending, next, number, value_of, watermark,
+};
 use ringway_tests::within::LONG;
 
 use crate::process::{Process, hear, part, tell};
@@ -142,10 +144,14 @@ fn send_batches(port: u16) -> JoinHandle<()> {
     let options = ConnectOptions::default()
         .transport(TransportChoice::Socket)
         .edge(EdgeOptions::named("from").bytes(BYTES_MAX));
-    let mut sender = plane().connect("127.0.0.1", port, Bell::thread(), options).unwrap();
+    let mut sender = plane()
+        .connect("127.0.0.1", port, Bell::thread(), options)
+        .unwrap();
     thread::spawn(move || {
         for batch in 0..BATCHES {
-            sender.push(rows(batch * 1_000..(batch + 1) * 1_000)).unwrap();
+            sender
+                .push(rows(batch * 1_000..(batch + 1) * 1_000))
+                .unwrap();
         }
         sender.finish_and_wait(10 * LONG).unwrap();
     })
@@ -160,7 +166,10 @@ fn plane() -> DataPlane {
 fn drain(receiver: &mut Receiver<Numbers>) -> Duration {
     let start = Instant::now();
     let (rows, ending) = all_rows(receiver);
-    assert!(rows.into_iter().eq(0..BATCHES * 1_000), "in order and complete");
+    assert!(
+        rows.into_iter().eq(0..BATCHES * 1_000),
+        "in order and complete"
+    );
     assert_eq!(ending, Ending::End);
     start.elapsed()
 }
@@ -172,10 +181,13 @@ fn b05_a_consumer_that_stops_holds_up_its_own_edge_and_no_other() {
         while hear().is_some_and(|line| line == "one more") {
             sending.push(send_batches(part.parse().unwrap()));
         }
-        return sending.into_iter().for_each(|thread| thread.join().unwrap());
+        return sending
+            .into_iter()
+            .for_each(|thread| thread.join().unwrap());
     }
     let test = "flow::b05_a_consumer_that_stops_holds_up_its_own_edge_and_no_other";
-    let options = ListenOptions::new("127.0.0.1", 0).edge(EdgeOptions::named("to").bytes(BYTES_MAX));
+    let options =
+        ListenOptions::new("127.0.0.1", 0).edge(EdgeOptions::named("to").bytes(BYTES_MAX));
     let listener = plane()
         .listen_for_streams(options, Bell::thread(), Numbers::codec(), 8)
         .unwrap();
@@ -190,7 +202,10 @@ fn b05_a_consumer_that_stops_holds_up_its_own_edge_and_no_other() {
         beside.push(drain(&mut one_more()));
     }
     let held = stalled.len();
-    assert!(held < BATCHES as usize / 4, "{held} batches wait for nobody");
+    assert!(
+        held < BATCHES as usize / 4,
+        "{held} batches wait for nobody"
+    );
     // Nor does one that is read only when the other is over.
     let mut later = one_more();
     drain(&mut stalled);
@@ -200,7 +215,10 @@ fn b05_a_consumer_that_stops_holds_up_its_own_edge_and_no_other() {
     }
     let (beside, alone) = (beside.iter().min().unwrap(), alone.iter().min().unwrap());
     // A machine that others use is no measure for more.
-    assert!(*beside < *alone * 3, "{beside:?} beside one that stands still, {alone:?} alone");
+    assert!(
+        *beside < *alone * 3,
+        "{beside:?} beside one that stands still, {alone:?} alone"
+    );
     process.say("that was all");
     assert!(process.end().success());
 }
@@ -261,7 +279,11 @@ fn b07_watermarks_that_nobody_takes_are_merged_or_held_back_and_the_last_one_arr
             sender.finish().unwrap();
         });
         thread::sleep(Duration::from_millis(50));
-        assert!(receiver.len() <= 4 + CONTROL_ELEMENTS_MAX, "{} wait", receiver.len());
+        assert!(
+            receiver.len() <= 4 + CONTROL_ELEMENTS_MAX,
+            "{} wait",
+            receiver.len()
+        );
         let mut last = -1;
         let ending = each_until_the_end(&mut receiver, |element| match element {
             StreamElement::Watermark(mark) => {

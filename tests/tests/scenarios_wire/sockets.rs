@@ -14,7 +14,9 @@ use futures_util::future::join_all;
 use ringway::edge::{EdgeOptions, Ending, Popped};
 use ringway::element::StreamElement;
 use ringway_tests::conformance::EdgeSubject;
-use ringway_tests::conformance::elements::{Counted, counted, next, nobody_else_has, number, value_of};
+use ringway_tests::conformance::elements::{
+    Counted, counted, next, nobody_else_has, number, value_of,
+};
 use ringway_tests::seed::Seeded;
 use ringway_tests::within::LONG;
 
