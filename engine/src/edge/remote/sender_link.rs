@@ -356,6 +356,14 @@ impl<B: Payload> SenderLink<B> {
         }
     }
 
+    /// Tells the user how the stream arrived, once that is known.
+    fn settle(&mut self, now: Duration) {
+        self.check_error(now);
+        if self.session.is_delivered() {
+            self.conclude(Ok(()));
+        }
+    }
+
     fn conclude(&mut self, outcome: Result<(), RejectReason>) {
         if let Err(reason) = &outcome {
             if self.shared.outcome().is_none() {
@@ -448,6 +456,8 @@ impl<B: Payload> Link for SenderLink<B> {
                 self.hang_up(io);
                 self.poll_delivery(io);
                 self.session.handle_eof(io.now);
+                // The connection may be gone by now, and then nothing pumps it any more.
+                self.settle(io.now);
             }
             Event::Lost(why) => {
                 self.poll_delivery(io);
@@ -497,6 +507,17 @@ impl<B: Payload> Link for SenderLink<B> {
 
     fn is_over(&self) -> bool {
         self.leaving.is_gone()
+    }
+}
+
+impl<B: Payload> Drop for SenderLink<B> {
+    /// Whoever waits for the outcome waits for ever if the link goes without one, as it does
+    /// when its thread ends.
+    fn drop(&mut self) {
+        if self.shared.outcome().is_none() {
+            let failure = self.names.failure(FailureKind::PeerLost);
+            self.conclude(Err(RejectReason::Failed(failure)));
+        }
     }
 }
 
