@@ -379,6 +379,11 @@ impl<B: Payload> SenderLink<B> {
 
     /// Shuts down what the session says, once everything before it is sent.
     fn hang_up(&mut self, io: &mut Io<'_>) {
+        // Before it goes: afterwards nobody looks.
+        self.check_error(io.now);
+        if self.session.is_delivered() {
+            self.conclude(Ok(()));
+        }
         let is_lost = self.session.is_over() && self.session.error().is_some();
         let is_stuck = !self.outflow.is_empty();
         if is_stuck && !is_lost {
@@ -457,10 +462,6 @@ impl<B: Payload> Link for SenderLink<B> {
         self.say_goodbye(io);
         work += self.transmit(io);
         self.poll_delivery(io);
-        self.check_error(io.now);
-        if self.session.is_delivered() {
-            self.conclude(Ok(()));
-        }
         self.hang_up(io);
         self.publish(io);
         work + usize::from(self.leaving.has_begun())
