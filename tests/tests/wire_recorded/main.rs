@@ -7,6 +7,7 @@
 //! defect: then the defect is named here.
 
 mod answers;
+mod edges;
 mod play;
 mod runs;
 
