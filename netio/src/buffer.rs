@@ -24,6 +24,13 @@ pub const BODY_ALIGNMENT: usize = 64;
 /// lies on the heap, since more address space than that is only worth reserving for large ones.
 pub const AHEAD_BYTES_MAX: usize = 256 << 10;
 
+/// A body of a pool from this length on has room for [`BEYOND_BYTES_MAX`] bytes behind it.
+const BEYOND_FROM: usize = 32 << 10;
+
+/// Bytes that may be received behind a body together with its end: the header of the next
+/// frame, so that the body of that one can be received where it belongs too.
+pub(crate) const BEYOND_BYTES_MAX: usize = 512;
+
 /// A buffer for one body, of a length that is known before its bytes are there.
 ///
 /// Memory is taken as it is filled: a peer that only claims a length costs address space.
@@ -98,6 +105,30 @@ impl Body {
         let end = self.lent.memory.len().min(self.capacity);
         assert!(bytes <= end - self.lent.filled, "beyond the body");
         self.lent.filled += bytes;
+    }
+
+    /// As [`Body::spare`], with some room behind the body for what follows it, where its memory
+    /// has such.
+    pub(crate) fn spare_and_beyond(&mut self) -> &mut [u8] {
+        let (filled, missing) = (self.lent.filled, self.remaining());
+        let spare = self.spare().len();
+        let beyond = match spare == missing {
+            true => (self.lent.memory.len() - self.capacity).min(BEYOND_BYTES_MAX),
+            false => 0,
+        };
+        &mut self.lent.memory.as_mut_slice()[filled..filled + spare + beyond]
+    }
+
+    /// The first `bytes` bytes of [`Body::spare_and_beyond`] have been filled. Returns those
+    /// that are no part of the body.
+    ///
+    /// # Panics
+    /// If there was no room for as many.
+    pub(crate) fn advance_beyond(&mut self, bytes: usize) -> &[u8] {
+        let own = bytes.min(self.remaining());
+        self.advance(own);
+        self.lent.touch(self.lent.filled + bytes - own);
+        &self.lent.memory.as_slice()[self.lent.filled..self.lent.filled + bytes - own]
     }
 
     /// The complete body, which goes back to its pool when the last that refers to it is

@@ -143,11 +143,27 @@ impl<T> Producer<T> {
     /// taken yet, push it again later. [`PushError::Abandoned`]: the consumer
     /// is gone, stop.
     pub fn try_push_priority(&mut self, value: T) -> Result<(), PushError<T>> {
+        self.try_push_priority_at(value, self.tail)
+    }
+
+    /// As [`try_push_priority`](Producer::try_push_priority), with the position that it is to
+    /// have: for a producer whose own queue, of which this ring is the end, was overtaken too.
+    /// What is pushed from then on up to that position came before it.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    ///
+    /// # Panics
+    ///
+    /// If the position was passed: what is queued has been pushed before this.
+    pub fn try_push_priority_at(&mut self, value: T, position: u64) -> Result<(), PushError<T>> {
+        assert!(position >= self.tail, "a position that was passed");
         if self.shared.is_consumer_gone() {
             return Err(PushError::Abandoned(value));
         }
         // SAFETY: this is the producer.
-        unsafe { self.shared.mailbox().put(value, self.tail) }.map_err(PushError::Full)?;
+        unsafe { self.shared.mailbox().put(value, position) }.map_err(PushError::Full)?;
         self.wake();
         Ok(())
     }

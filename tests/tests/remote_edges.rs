@@ -35,6 +35,7 @@ fn io() -> LinksHandle {
             .driver)
     })
     .unwrap()
+    .0
 }
 
 fn parts(remote: RemoteOptions) -> RemoteParts<Numbers> {

@@ -72,7 +72,7 @@ fn a_thousand_idle_edges_cost_sixteen_kibibytes_an_end_and_still_work() {
                 .map_err(std::io::Error::other)?
                 .driver)
         };
-        spawn_links(open).unwrap()
+        spawn_links(open).unwrap().0
     });
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     // What both sides take for themselves is there before.

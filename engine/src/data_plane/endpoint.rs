@@ -26,6 +26,8 @@ enum Offer<B: Payload> {
     Taken,
     /// The listener is gone.
     Closed,
+    /// Nobody can connect any more, for this reason.
+    Failed(String),
 }
 
 /// Why an endpoint takes no sender.
@@ -49,7 +51,7 @@ impl<B: Payload> Endpoint<B> {
         let mut offer = self.lock();
         match *offer {
             Offer::Open => {}
-            Offer::Closed => return Err(Refusal::Closed),
+            Offer::Closed | Offer::Failed(_) => return Err(Refusal::Closed),
             Offer::Connected(_) | Offer::Taken => return Err(Refusal::AlreadyConnected),
         }
         let bell = self.receiver_bell.clone();
@@ -85,6 +87,24 @@ impl<B: Payload> Endpoint<B> {
                 *offer = other;
                 None
             }
+        }
+    }
+
+    /// Nobody can connect any more. Wakes the listener, unless somebody has connected.
+    pub(super) fn fail(&self, why: &str) {
+        let mut offer = self.lock();
+        if let Offer::Open = *offer {
+            *offer = Offer::Failed(why.to_owned());
+            drop(offer);
+            self.receiver_bell.ring();
+        }
+    }
+
+    /// Why nobody can connect any more, if that is so.
+    pub(super) fn failure(&self) -> Option<String> {
+        match &*self.lock() {
+            Offer::Failed(why) => Some(why.clone()),
+            _ => None,
         }
     }
 

@@ -73,11 +73,14 @@ pub enum ConnectError {
 }
 
 /// Why a listener gave no receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AcceptError {
     /// No sender connected in that time: wait on, or give up.
     #[error("no sender connected in time")]
     TimedOut,
+    /// Nobody can connect any more; the text says why. Listen again, once that is mended.
+    #[error("nobody can connect any more: {0}")]
+    Failed(String),
     /// The one receiver was taken before; no other comes.
     #[error("the receiver of this endpoint was already taken")]
     AlreadyTaken,

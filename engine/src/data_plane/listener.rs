@@ -50,6 +50,7 @@ impl<B: Payload> Listener<B> {
     /// receiver's bell, which nothing else may be parking on meanwhile.
     ///
     /// # Errors
+    /// [`AcceptError::Failed`]: nobody can connect any more; the text says why.
     /// [`AcceptError::AlreadyTaken`]: there is one receiver, and it was taken before.
     pub fn accept(&self) -> Result<Receiver<B>, AcceptError> {
         self.accept_within(None)
@@ -60,6 +61,7 @@ impl<B: Payload> Listener<B> {
     ///
     /// # Errors
     /// [`AcceptError::TimedOut`]: no sender connected in all that time.
+    /// [`AcceptError::Failed`]: nobody can connect any more; the text says why.
     /// [`AcceptError::AlreadyTaken`]: there is one receiver, and it was taken before.
     pub fn accept_timeout(&self, timeout: Duration) -> Result<Receiver<B>, AcceptError> {
         self.accept_within(Some(timeout))
@@ -70,6 +72,7 @@ impl<B: Payload> Listener<B> {
     /// the future takes nothing.
     ///
     /// # Errors
+    /// [`AcceptError::Failed`]: nobody can connect any more; the text says why.
     /// [`AcceptError::AlreadyTaken`]: there is one receiver, and it was taken before.
     pub fn accept_async(&self) -> impl Future<Output = Result<Receiver<B>, AcceptError>> + '_ {
         let registered = Registered(self.endpoint.receiver_bell());
@@ -120,13 +123,14 @@ impl<B: Payload> Listener<B> {
 
     /// What accepting gives, if it need not wait.
     fn answer(&self) -> Option<Result<Receiver<B>, AcceptError>> {
-        match self.try_accept() {
-            Some(receiver) => Some(Ok(receiver)),
-            None => self
-                .endpoint
-                .is_taken()
-                .then_some(Err(AcceptError::AlreadyTaken)),
+        if let Some(receiver) = self.try_accept() {
+            return Some(Ok(receiver));
         }
+        if self.endpoint.is_taken() {
+            return Some(Err(AcceptError::AlreadyTaken));
+        }
+        let failure = self.endpoint.failure()?;
+        Some(Err(AcceptError::Failed(failure)))
     }
 }
 

@@ -55,6 +55,7 @@ pub use switch::{DISABLE_LOCAL_VARIABLE, LocalOff, OffReason};
 
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use ringway_shm::Bell;
 
@@ -238,6 +239,15 @@ impl DataPlane {
     /// Why there is none, and what to do.
     pub fn links(&self) -> Result<LinksHandle, String> {
         self.side_thread.links()
+    }
+
+    /// Waits until the peers of all streams that are over know how they ended, at most for
+    /// `timeout`: for a process that is about to exit, which would take with it what is still to
+    /// be said. Drop halves and listeners before; where some are left, or a peer does not
+    /// listen, it returns false after that time. Connections that are made after it have a side
+    /// thread of their own.
+    pub fn close(&self, timeout: Duration) -> bool {
+        self.side_thread.close(timeout)
     }
 
     /// Switches the local transport on or off for edges that are opened from now on. Open

@@ -2,31 +2,32 @@
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use ringway_netio::driver::{DriverChoice, Why, open};
 
-use crate::edge::remote::{LinksHandle, spawn_links};
+use crate::edge::remote::{IoThread, LinksHandle, spawn_links};
 
 /// Starts with the first connection, and ends some time after the data plane is gone and its
 /// connections are over.
 #[derive(Debug)]
 pub(super) struct SideThread {
     driver: Option<DriverChoice>,
-    links: Mutex<Option<LinksHandle>>,
+    running: Mutex<Option<(LinksHandle, IoThread)>>,
 }
 
 impl SideThread {
     pub(super) fn new(driver: Option<DriverChoice>) -> Self {
         Self {
             driver,
-            links: Mutex::new(None),
+            running: Mutex::new(None),
         }
     }
 
     /// Its links.
     pub(super) fn links(&self) -> Result<LinksHandle, String> {
-        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(links) = &*links {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((links, _)) = &*running {
             return Ok(links.clone());
         }
         let choice = DriverChoice::from_option(self.driver).map_err(|error| error.to_string())?;
@@ -39,7 +40,22 @@ impl SideThread {
             Ok(opened.driver)
         });
         let started = started.map_err(|error| error.to_string())?;
-        *links = Some(started.clone());
-        Ok(started)
+        let links = started.0.clone();
+        *running = Some(started);
+        Ok(links)
+    }
+
+    /// Ends it, if it was started, and waits until it has, at most for `timeout`.
+    pub(super) fn close(&self, timeout: Duration) -> bool {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        match running.take() {
+            Some((links, thread)) => {
+                let bell = links.bell().clone();
+                drop(links);
+                bell.ring();
+                thread.wait(timeout)
+            }
+            None => true,
+        }
     }
 }

@@ -123,4 +123,8 @@ impl<B: Payload> Incoming<B> for OneStream<B> {
     fn is_over(&mut self) -> bool {
         !self.endpoint.is_open()
     }
+
+    fn fail(&mut self, why: &str) {
+        self.endpoint.fail(why);
+    }
 }

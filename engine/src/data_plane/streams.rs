@@ -45,6 +45,8 @@ struct State<B: Payload> {
     /// Each with its place.
     waiting: VecDeque<(Receiver<B>, String, Arc<()>)>,
     is_closed: bool,
+    /// Why nobody can connect any more, if that is so.
+    failure: Option<String>,
 }
 
 /// Binds, and takes every sender that connects.
@@ -61,6 +63,7 @@ pub(super) fn listen<B: Payload>(
     let state = Arc::new(Mutex::new(State {
         waiting: VecDeque::new(),
         is_closed: false,
+        failure: None,
     }));
     let places = Arc::new(());
     let incoming = Streams {
@@ -103,20 +106,31 @@ impl<B: Payload> StreamListener<B> {
         })
     }
 
+    /// Why nobody can connect any more, if that is so: for those who poll.
+    pub fn failure(&self) -> Option<String> {
+        lock(&self.state).failure.clone()
+    }
+
     /// Takes the next stream, waiting for somebody to connect for at most `timeout`, or
     /// without limit. Parks the calling thread on the bell that was given to listen with.
     ///
     /// # Errors
     /// [`AcceptError::TimedOut`]: nobody connected in all that time.
+    /// [`AcceptError::Failed`]: nobody can connect any more; the text says why.
     pub fn accept(&self, timeout: Option<Duration>) -> Result<AcceptedStream<B>, AcceptError> {
         let clock = Clock::start();
         loop {
             self.bell.arm();
             let remaining = timeout.map(|timeout| timeout.saturating_sub(clock.now().0));
-            let accepted = self.try_accept();
-            if accepted.is_some() || remaining.is_some_and(|remaining| remaining.is_zero()) {
+            let is_over = remaining.is_some_and(|remaining| remaining.is_zero());
+            let answer = match (self.try_accept(), self.failure()) {
+                (Some(accepted), _) => Some(Ok(accepted)),
+                (None, Some(failure)) => Some(Err(AcceptError::Failed(failure))),
+                (None, None) => is_over.then_some(Err(AcceptError::TimedOut)),
+            };
+            if let Some(answer) = answer {
                 self.bell.disarm();
-                return accepted.ok_or(AcceptError::TimedOut);
+                return answer;
             }
             self.bell.park(remaining);
         }
@@ -193,5 +207,14 @@ impl<B: Payload> Incoming<B> for Streams<B> {
 
     fn is_over(&mut self) -> bool {
         lock(&self.state).is_closed
+    }
+
+    fn fail(&mut self, why: &str) {
+        let mut state = lock(&self.state);
+        if !std::mem::replace(&mut state.is_closed, true) {
+            state.failure = Some(why.to_owned());
+            drop(state);
+            self.bell.ring();
+        }
     }
 }

@@ -366,3 +366,42 @@ fn streams_come_at_one_port_and_wait_for_a_place() {
     values.sort();
     assert_eq!(values, [0, 1, 2]);
 }
+
+/// A driver that cannot listen, such as a simulated one at a socket of the kernel.
+fn links_that_cannot_listen() -> (crate::edge::remote::LinksHandle, crate::edge::remote::Links) {
+    use ringway_netio::driver::sim::{SimDriver, SimNetwork, SimOptions};
+    let (handle, seed) = crate::edge::remote::links().unwrap();
+    let network = SimNetwork::new(SimOptions::default());
+    let driver = Box::new(SimDriver::new(&network).unwrap());
+    let links = crate::edge::remote::Links::new(seed, driver, Clock::start()).unwrap();
+    (handle, links)
+}
+
+#[test]
+fn a_listener_whose_driver_cannot_listen_says_so_instead_of_waiting() {
+    let (handle, mut links) = links_that_cannot_listen();
+    let plane = DataPlane::new();
+    let options = || ListenOptions::new("127.0.0.1", 0).links(handle.clone());
+    let one = plane.listen::<Numbers>(options(), Bell::thread()).unwrap();
+    let many = plane
+        .listen_for_streams(options(), Bell::thread(), Numbers::codec(), 2)
+        .unwrap();
+    links.turn();
+    for failed in [one.accept().map(drop), many.accept(None).map(drop)] {
+        let Err(AcceptError::Failed(why)) = failed else {
+            panic!("nobody can connect, not {failed:?}");
+        };
+        assert!(why.contains("the driver cannot listen"), "{why}");
+    }
+}
+
+#[test]
+fn a_listener_whose_thread_has_ended_says_so_instead_of_waiting() {
+    let (handle, links) = links_that_cannot_listen();
+    let plane = DataPlane::new();
+    let options = ListenOptions::new("127.0.0.1", 0).links(handle);
+    let listener = plane.listen::<Numbers>(options, Bell::thread()).unwrap();
+    drop(links);
+    let failed = listener.accept().unwrap_err().to_string();
+    assert!(failed.contains("has ended"), "{failed}");
+}

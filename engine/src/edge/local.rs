@@ -196,12 +196,22 @@ impl<B: Payload> Sender<B> {
     }
 
     pub(super) fn try_push_priority(&mut self, barrier: Barrier) -> Result<(), Rejected<B>> {
+        self.try_push_priority_at(barrier, self.position())
+    }
+
+    /// As [`try_push_priority`](Self::try_push_priority), where elements up to `position` that
+    /// are not in the ring yet came before it.
+    pub(super) fn try_push_priority_at(
+        &mut self,
+        barrier: Barrier,
+        position: u64,
+    ) -> Result<(), Rejected<B>> {
         let slot = Slot {
             element: StreamElement::Barrier(barrier),
             bytes: 0,
             origin: self.origin,
         };
-        let pushed = self.producer().try_push_priority(slot);
+        let pushed = self.producer().try_push_priority_at(slot, position);
         pushed.map_err(|error| {
             let reason = if error.is_full() {
                 RejectReason::Full

@@ -260,7 +260,9 @@ impl<B: Payload> Receiver<B> {
     }
 
     /// Takes the barrier that was sent ahead of what is queued, with the position it was
-    /// pushed at: elements with a smaller position were overtaken.
+    /// pushed at: elements with a smaller position were overtaken. Over a connection some of
+    /// them may be queued later only; what is popped while [`position`](Self::position) is
+    /// below that of the barrier came before it, however it is queued.
     pub fn poll_priority(&mut self) -> Option<(Barrier, u64)> {
         each!(self, edge => edge.poll_priority())
     }

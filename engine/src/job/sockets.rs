@@ -135,6 +135,9 @@ impl RemoteEdges for SocketEdges {
         let Some(coming) = &self.coming else {
             return Ok(are_connected);
         };
+        if let Some(why) = coming.port.failure() {
+            return Err(RemoteError(format!("no edge can come: {why}")));
+        }
         let missing = coming.port.missing();
         if missing.is_empty() {
             // From here on nobody is let in.
@@ -177,7 +180,7 @@ impl Opening<'_> {
             job: self.run.job,
             attempt: self.run.attempt,
             bytes_max: bytes.max().unwrap_or_default(),
-            remote: RemoteOptions::default(),
+            remote: RemoteOptions::default().overtaking(),
         };
         let port = listen_for_edges(links_of(first)?, bound.listener.into(), options);
         let edges = come.map(|half| (half.edge, half.peer, half.options.name.clone()));

@@ -7,7 +7,7 @@ use arrow::buffer::Buffer;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 
-use super::ipc::{Decoded, IpcDecoder, IpcError, IpcMessage, PREFIX_BYTES, Prefix};
+use super::ipc::{Decoded, IpcDecoder, IpcError, IpcMessage, Prefix};
 
 /// Bodies and metadata are read where they lie if they begin at a multiple of this.
 const METADATA_ALIGNMENT: usize = 8;
@@ -138,13 +138,11 @@ impl Messages {
             return Ok(None);
         }
         let rest = &self.body.as_slice()[self.at..];
-        let Some((prefix, rest)) = rest.split_first_chunk::<PREFIX_BYTES>() else {
-            return Err(truncated("the length of a message"));
-        };
-        let Prefix::Metadata { bytes } = Prefix::read(*prefix)? else {
+        let (prefix, prefix_bytes) = Prefix::split(rest)?;
+        let Prefix::Metadata { bytes } = prefix else {
             return Ok(None);
         };
-        let Some((metadata, rest)) = rest.split_at_checked(bytes) else {
+        let Some((metadata, rest)) = rest[prefix_bytes..].split_at_checked(bytes) else {
             return Err(truncated("the metadata of a message"));
         };
         let copy;
@@ -159,7 +157,7 @@ impl Messages {
         if rest.len() < message.body_bytes() {
             return Err(truncated("the body of a message"));
         }
-        let start = self.at + PREFIX_BYTES + bytes;
+        let start = self.at + prefix_bytes + bytes;
         let body = self.body.slice_with_length(start, message.body_bytes());
         self.at = start + message.body_bytes();
         decoder.decode(&message, body).map(Some)

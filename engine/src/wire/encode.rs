@@ -11,7 +11,7 @@ use arrow::ipc::writer::{IpcWriteOptions, StreamEncoder};
 use arrow::ipc::{CompressionType, MetadataVersion};
 use bytes::Bytes;
 
-use super::ipc::{PREFIX_BYTES, Prefix};
+use super::ipc::Prefix;
 
 /// Buffers shorter than this are copied beside the header of their frame: a segment of a send
 /// of its own costs about as much as copying so many bytes, and a send takes 64 of them.
@@ -140,9 +140,8 @@ impl Encoded {
 
     /// The length of the message that it begins with.
     fn first_message_bytes(&self) -> Option<usize> {
-        let prefix = *self.buffers.first()?.first_chunk::<PREFIX_BYTES>()?;
-        match Prefix::read(prefix) {
-            Ok(Prefix::Metadata { bytes }) => Some(PREFIX_BYTES + bytes),
+        match Prefix::split(self.buffers.first()?) {
+            Ok((Prefix::Metadata { bytes }, prefix_bytes)) => Some(prefix_bytes + bytes),
             _ => None,
         }
     }

@@ -7,3 +7,4 @@ mod flights;
 mod processes;
 mod stages;
 mod streams;
+mod wire;

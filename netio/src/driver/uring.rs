@@ -74,6 +74,8 @@ struct Io {
     chunks: Option<ChunkRing>,
     /// Connections that could receive, but for a buffer.
     starved: Vec<Key>,
+    /// Connections that receive no chunk until the next poll.
+    held: Vec<Key>,
     copied_bytes: u64,
     /// Sends that the kernel has only begun.
     short_sends: u64,
@@ -128,6 +130,7 @@ impl UringDriver {
                 ring: Ring::new(&settings)?,
                 chunks: None,
                 starved: Vec::new(),
+                held: Vec::new(),
                 copied_bytes: 0,
                 short_sends: 0,
                 settings,
@@ -234,10 +237,22 @@ impl UringDriver {
         }
     }
 
+    /// Lets those go on whose callers have seen the body that came.
+    fn release(&mut self) {
+        if self.io.held.is_empty() {
+            return;
+        }
+        let mut held = mem::take(&mut self.io.held);
+        for key in held.drain(..) {
+            self.with_connection(key.into(), |found, _, _| found.release());
+        }
+        self.io.held = held;
+    }
+
     /// Whether the next poll has something to do that the ring does not know of.
     fn has_work(&self) -> bool {
         let fed = || self.io.chunks.as_ref().is_some_and(ChunkRing::would_be_fed);
-        !self.done.is_empty() || (!self.io.starved.is_empty() && fed())
+        !self.done.is_empty() || !self.io.held.is_empty() || (!self.io.starved.is_empty() && fed())
     }
 
     /// Ends everything, and waits until the kernel has let go of all memory.
@@ -343,6 +358,7 @@ impl Driver for UringDriver {
 
     fn poll(&mut self, completions: &mut Vec<Completion>) -> io::Result<usize> {
         let before = completions.len();
+        self.release();
         completions.append(&mut self.done);
         self.feed(completions);
         self.arm_watch();
@@ -362,6 +378,7 @@ impl Driver for UringDriver {
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        self.release();
         if self.has_work() {
             return self.io.ring.submit();
         }

@@ -101,7 +101,7 @@ impl RemoteEdge {
     pub fn new(name: &'static str, driver: DriverChoice, remote: RemoteOptions) -> Self {
         let links = || {
             let opened = move || Ok(open(driver).map_err(std::io::Error::other)?.driver);
-            spawn_links(opened).expect("a driver")
+            spawn_links(opened).expect("a driver").0
         };
         Self {
             name,

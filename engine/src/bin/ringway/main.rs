@@ -4,13 +4,17 @@
 //! cannot be used, and nothing ran; 130 it was cancelled by Ctrl-C, 143 by SIGTERM.
 
 mod args;
+mod batches;
 mod check;
 mod edges;
+mod line;
 mod memory;
 mod output;
 mod processes;
 mod progress;
+mod recv;
 mod run;
+mod send;
 mod signals;
 mod summary;
 mod units;
@@ -34,6 +38,10 @@ enum Command {
     Run(run::RunArgs),
     /// Show how a job would run, or what is wrong with it; nothing is run.
     Check(check::CheckArgs),
+    /// Listen for a stream of the wire and print its elements.
+    Recv(recv::RecvArgs),
+    /// Send a stream over the wire, from lines or from a file of batches.
+    Send(send::SendArgs),
 }
 
 const EXAMPLES: &str = "\
@@ -43,6 +51,8 @@ Examples:
   ringway run job.toml --parallelism 4 --processes 2
   ringway run job.toml --hosts a:7000,b:7000 --process 0    (on a, and --process 1 on b)
   ringway check job.toml
+  ringway recv --listen 127.0.0.1:7000 --type arrow
+  ringway send --connect 127.0.0.1:7000 --type arrow flights.parquet
 
 Exit codes:
   0    the job ended, or was drained
@@ -73,6 +83,8 @@ fn main() -> ExitCode {
     let code = match cli.command {
         Command::Run(args) => run::run(&args, clock),
         Command::Check(args) => check::check(&args),
+        Command::Recv(args) => recv::recv(&args),
+        Command::Send(args) => send::send(&args),
     };
     ExitCode::from(code)
 }

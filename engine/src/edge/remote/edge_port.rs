@@ -15,7 +15,7 @@ use super::handshake::Handshake;
 use super::links::Link;
 use super::open::{Adopted, Seat};
 use super::options::RemoteOptions;
-use super::port::{self, Port, peer_name};
+use super::port::{Port, THREAD_ENDED, peer_name};
 use crate::batch::Payload;
 use crate::edge::{EdgeOptions, FailureKind, Receiver};
 use crate::wire::PayloadCodec;
@@ -66,7 +66,7 @@ pub struct ExpectedTwice {
 }
 
 /// Goes on with the connection of an edge.
-pub(super) type Adopt = Box<dyn FnOnce(Option<Adopted>) + Send>;
+pub(super) type Adopt = Box<dyn FnOnce(Result<Adopted, String>) + Send>;
 
 #[derive(Default)]
 pub(super) struct State {
@@ -74,6 +74,8 @@ pub(super) struct State {
     known: HashSet<u64>,
     stats: EdgePortStats,
     is_closed: bool,
+    /// Why nobody can connect any more, if that is so.
+    failure: Option<String>,
 }
 
 /// What a port says about an edge.
@@ -100,7 +102,7 @@ pub fn listen_for_edges(
         options,
         handshakes: Arc::new(()),
     };
-    links.submit(move |links| port::begin(links, socket, Box::new(port)))?;
+    links.submit(move |links| links.listen(socket, Box::new(port)))?;
     Ok(EdgePort {
         state,
         links: links.clone(),
@@ -124,17 +126,23 @@ impl EdgePort {
     ) -> Result<Receiver<B>, ExpectedTwice> {
         let (seat, receiver) = Seat::new(links, options, bell);
         let links = links.clone();
-        let adopt = move |adopted: Option<Adopted>| match adopted {
-            Some(adopted) => {
+        let adopt = move |adopted: Result<Adopted, String>| match adopted {
+            Ok(adopted) => {
                 if let Err(error) = seat.take(&links, adopted, codec) {
                     tracing::warn!(%error, edge, "a connection is dropped");
                 }
             }
-            None => seat.fail(FailureKind::ConnectionLost("nobody connected".to_owned())),
+            Err(why) => seat.fail(FailureKind::ConnectionLost(why)),
         };
         let mut state = lock(&self.state);
         if !state.known.insert(edge) {
             return Err(ExpectedTwice { edge });
+        }
+        if let Some(why) = &state.failure {
+            let why = why.clone();
+            drop(state);
+            adopt(Err(why));
+            return Ok(receiver);
         }
         state.expected.insert(edge, Box::new(adopt));
         drop(state);
@@ -147,6 +155,12 @@ impl EdgePort {
         let mut missing: Vec<u64> = lock(&self.state).expected.keys().copied().collect();
         missing.sort_unstable();
         missing
+    }
+
+    /// Why nobody can connect any more, if that is so: the edges that were expected and had not
+    /// come have failed.
+    pub fn failure(&self) -> Option<String> {
+        lock(&self.state).failure.clone()
     }
 
     /// What has happened so far.
@@ -162,7 +176,7 @@ impl Drop for EdgePort {
         let given_up = std::mem::take(&mut state.expected);
         drop(state);
         for (_, adopt) in given_up {
-            adopt(None);
+            adopt(Err("nobody connected".to_owned()));
         }
         self.links.bell().ring();
     }
@@ -254,5 +268,25 @@ impl Port for Listening {
 
     fn is_over(&mut self, _now: Duration) -> bool {
         lock(&self.state).is_closed
+    }
+
+    fn fail(&mut self, why: &str) {
+        let mut state = lock(&self.state);
+        if std::mem::replace(&mut state.is_closed, true) {
+            return;
+        }
+        tracing::error!(why, "no edge can connect any more");
+        state.failure = Some(why.to_owned());
+        let given_up = std::mem::take(&mut state.expected);
+        drop(state);
+        for (_, adopt) in given_up {
+            adopt(Err(why.to_owned()));
+        }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.fail(THREAD_ENDED);
     }
 }

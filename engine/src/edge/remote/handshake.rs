@@ -213,7 +213,7 @@ impl Link for Handshake {
         let phase = std::mem::replace(&mut self.phase, Phase::Gone);
         if let (Some(session), Phase::Detaching(_, adopt)) = (session, phase) {
             lock(&self.state).count_connected();
-            adopt(Some(Adopted {
+            adopt(Ok(Adopted {
                 socket,
                 session,
                 unread: self.inflow.take_unread(),

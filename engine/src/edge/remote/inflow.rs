@@ -151,7 +151,7 @@ impl Inflow {
                     break;
                 }
                 self.wanted = None;
-                self.body = Some(Body::new(bytes));
+                self.body = Some(io.bodies.body(bytes));
             }
             if self.body.is_some() {
                 let (filled, is_full) = self.fill(session, io.now);

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use ringway_netio::driver::Driver;
-use ringway_shm::{Bell, PopError, ring};
+use ringway_shm::{Bell, Consumer, PopError, ring};
 
 use super::handle::{LinksHandle, links};
 use super::links::Links;
@@ -19,6 +19,21 @@ const NAME: &str = "ringway-io";
 /// notices that nobody needs it any more.
 const SLEEP_MAX: Duration = Duration::from_millis(500);
 
+/// A side thread that was started.
+#[derive(Debug)]
+pub struct IoThread {
+    ended: Consumer<()>,
+}
+
+impl IoThread {
+    /// Waits until the thread has ended, at most for `timeout`, and returns whether it has.
+    /// Before that all handles are to be dropped.
+    pub fn wait(mut self, timeout: Duration) -> bool {
+        let popped = self.ended.pop_blocking(Some(timeout));
+        popped != Err(PopError::Empty)
+    }
+}
+
 /// Starts the side thread, and returns when its driver is there. It ends when nobody holds a
 /// handle any more and its connections are over.
 ///
@@ -26,10 +41,13 @@ const SLEEP_MAX: Duration = Duration::from_millis(500);
 /// The thread or its driver cannot be had: no descriptor, memory or thread is left.
 pub fn spawn_links(
     make_driver: impl FnOnce() -> io::Result<Box<dyn Driver>> + Send + 'static,
-) -> io::Result<LinksHandle> {
+) -> io::Result<(LinksHandle, IoThread)> {
     let (handle, seed) = links()?;
     let (mut started, mut starting) = ring::<io::Error>(1, Bell::thread(), Bell::thread());
+    let (ending, ended) = ring::<()>(1, Bell::thread(), Bell::thread());
     spawn_side_thread(NAME, move || {
+        // Dropped when the thread ends, in whatever way.
+        let _ending = ending;
         let made = make_driver().and_then(|driver| Links::new(seed, driver, Clock::start()));
         match made {
             Ok(links) => {
@@ -45,7 +63,7 @@ pub fn spawn_links(
     })?;
     match starting.pop_blocking(None) {
         Ok(error) => Err(error),
-        Err(PopError::Finished) => Ok(handle),
+        Err(PopError::Finished) => Ok((handle, IoThread { ended })),
         Err(_) => Err(io::Error::other("the thread of the connections panicked")),
     }
 }

@@ -6,7 +6,9 @@ use std::os::fd::BorrowedFd;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use ringway_netio::buffer::BodyPool;
 use ringway_netio::driver::{Completion, ConnectionId, Driver, DriverKind, ListenerId, Socket};
+use ringway_netio::net::TEND_EVERY;
 use ringway_shm::Bell;
 
 use super::handle::{LinksHandle, LinksSeed, OwnedMailbox};
@@ -53,6 +55,8 @@ pub(super) enum Event {
 /// What a link does things with.
 pub(super) struct Io<'a> {
     pub(super) driver: &'a mut dyn Driver,
+    /// Where the memory of bodies comes from.
+    pub(super) bodies: &'a BodyPool,
     pub(super) connection: ConnectionId,
     /// The time as sessions have it.
     pub(super) now: Duration,
@@ -67,6 +71,8 @@ pub(super) struct Io<'a> {
 /// [`LinksHandle`], from any thread.
 pub struct Links {
     driver: Box<dyn Driver>,
+    /// What bodies leave behind, for all connections.
+    bodies: BodyPool,
     clock: Clock,
     mailbox: OwnedMailbox,
     bell: Bell,
@@ -78,6 +84,8 @@ pub struct Links {
     /// Links that are over, to be taken out.
     over: Vec<ConnectionId>,
     broken: Option<String>,
+    /// When the driver looks after its connections again.
+    tend_at: Duration,
 }
 
 impl Links {
@@ -93,6 +101,7 @@ impl Links {
         }
         Ok(Self {
             driver,
+            bodies: BodyPool::default(),
             clock,
             mailbox,
             bell,
@@ -102,6 +111,7 @@ impl Links {
             touched: Vec::new(),
             over: Vec::new(),
             broken: None,
+            tend_at: Self::now() + TEND_EVERY,
         })
     }
 
@@ -147,8 +157,10 @@ impl Links {
     /// something, or [`next_timeout`](Self::next_timeout) is over.
     pub fn turn(&mut self) -> usize {
         let mut work = self.obey();
-        work += self.pump();
-        work += self.poll();
+        let (now, origin) = (Self::now(), self.clock.now());
+        self.tend(now);
+        work += self.pump(now, origin);
+        work += self.poll(now, origin);
         self.sweep();
         work
     }
@@ -179,7 +191,8 @@ impl Links {
     pub fn next_timeout(&self) -> Option<Duration> {
         let links = self.links.values().filter_map(|link| link.timeout());
         let ports = self.ports.values().filter_map(|port| port.timeout());
-        let next = links.chain(ports).min()?;
+        let tend = (!self.links.is_empty()).then_some(self.tend_at);
+        let next = links.chain(ports).chain(tend).min()?;
         Some(next.saturating_sub(SESSIONS.now().0))
     }
 
@@ -208,10 +221,16 @@ impl Links {
     }
 
     /// Takes a listening socket over with what is to be done with its connections.
-    pub(super) fn listen(&mut self, socket: Socket, port: Box<dyn Port>) -> io::Result<()> {
-        let listener = self.driver.listen(socket)?;
-        self.ports.insert(listener, port);
-        Ok(())
+    /// The port learns if that fails.
+    pub(super) fn listen(&mut self, socket: Socket, mut port: Box<dyn Port>) {
+        let listening = match &self.broken {
+            Some(why) => Err(io::Error::other(why.clone())),
+            None => self.driver.listen(socket),
+        };
+        match listening {
+            Ok(listener) => drop(self.ports.insert(listener, port)),
+            Err(error) => port.fail(&format!("the driver cannot listen: {error}")),
+        }
     }
 
     /// The time as sessions have it.
@@ -230,12 +249,12 @@ impl Links {
 
     /// Lets the links of which something was done take it in. The sends that they make are
     /// handed over in the next turn, which follows at once.
-    fn pump_touched(&mut self) {
-        let (now, origin) = (Self::now(), self.clock.now());
+    fn pump_touched(&mut self, now: Duration, origin: Monotonic) {
         for connection in self.touched.drain(..) {
             if let Some(link) = self.links.get_mut(&connection) {
                 let mut io = Io {
                     driver: &mut *self.driver,
+                    bodies: &self.bodies,
                     connection,
                     now,
                     origin,
@@ -248,12 +267,20 @@ impl Links {
         }
     }
 
-    fn pump(&mut self) -> usize {
-        let (now, origin) = (Self::now(), self.clock.now());
+    /// Lets the driver look after its connections, when it is time.
+    fn tend(&mut self, now: Duration) {
+        if now >= self.tend_at {
+            self.tend_at = now + TEND_EVERY;
+            self.driver.tend();
+        }
+    }
+
+    fn pump(&mut self, now: Duration, origin: Monotonic) -> usize {
         let mut work = 0;
         for (&connection, link) in &mut self.links {
             let mut io = Io {
                 driver: &mut *self.driver,
+                bodies: &self.bodies,
                 connection,
                 now,
                 origin,
@@ -277,19 +304,18 @@ impl Links {
         work
     }
 
-    fn poll(&mut self) -> usize {
+    fn poll(&mut self, now: Duration, origin: Monotonic) -> usize {
         if self.broken.is_some() {
             return 0;
         }
         let mut completions = std::mem::take(&mut self.completions);
         let polled = self.driver.poll(&mut completions);
         let count = completions.len();
-        let (now, origin) = (Self::now(), self.clock.now());
         for completion in completions.drain(..) {
             self.complete(completion, now, origin);
         }
         self.completions = completions;
-        self.pump_touched();
+        self.pump_touched(now, origin);
         if let Err(error) = polled {
             self.give_up(&error);
         }
@@ -316,8 +342,16 @@ impl Links {
                 peer,
             } => return self.accept(listener, socket, peer, now),
             Completion::ListenerFailed { listener, error } => {
-                tracing::warn!(%error, "a listening socket has failed: nobody can connect to it");
-                self.ports.remove(&listener);
+                if let Some(mut port) = self.ports.remove(&listener) {
+                    port.fail(&format!("its listening socket has failed: {error}"));
+                }
+                return;
+            }
+            Completion::AcceptDelayed { error, .. } => {
+                tracing::warn!(
+                    %error,
+                    "those who connect have to wait: raise the limit of open files, or close some"
+                );
                 return;
             }
             Completion::Detached { connection, socket } => {
@@ -327,11 +361,11 @@ impl Links {
                 return;
             }
             Completion::Closed { .. } | Completion::Woken => return,
-            _ => return,
         };
         if let Some(link) = self.links.get_mut(&connection) {
             let mut io = Io {
                 driver: &mut *self.driver,
+                bodies: &self.bodies,
                 connection,
                 now,
                 origin,
@@ -379,6 +413,7 @@ impl Links {
         for (&connection, link) in &mut self.links {
             let mut io = Io {
                 driver: &mut *self.driver,
+                bodies: &self.bodies,
                 connection,
                 now,
                 origin,
@@ -387,7 +422,9 @@ impl Links {
             link.pump(&mut io);
         }
         self.links.clear();
-        self.ports.clear();
+        for (_, mut port) in self.ports.drain() {
+            port.fail(&format!("the driver is broken: {why}"));
+        }
         self.broken = Some(why);
     }
 }

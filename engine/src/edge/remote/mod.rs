@@ -36,7 +36,7 @@ mod shared;
 
 pub use edge_port::{EdgePort, EdgePortOptions, EdgePortStats, ExpectedTwice, listen_for_edges};
 pub use handle::{LinksGone, LinksHandle, LinksSeed, links, links_with};
-pub use io_thread::spawn_links;
+pub use io_thread::{IoThread, spawn_links};
 pub use links::Links;
 pub use open::{Greeting, RemoteParts, SenderSeat, receive_over, send_later, send_over};
 pub use options::RemoteOptions;

@@ -10,7 +10,7 @@ use ringway_netio::session::ReceiverSession;
 
 use super::handle::{LinksGone, LinksHandle};
 use super::inflow::Unread;
-use super::links::{Link, Links};
+use super::links::Link;
 use super::open::{Adopted, Seat};
 use super::options::RemoteOptions;
 use crate::batch::Payload;
@@ -35,11 +35,17 @@ pub(super) trait Port {
 
     /// Whether nobody is to connect any more.
     fn is_over(&mut self, now: Duration) -> bool;
+
+    /// Nobody can connect any more, for this reason.
+    fn fail(&mut self, why: &str);
 }
 
 /// Connections that wait for their turn where there are as many streams as are served at a
 /// time. More are dropped at once.
 const BACKLOG_MAX: usize = 128;
+
+/// Why nobody can connect when nothing else was said.
+pub(super) const THREAD_ENDED: &str = "the thread that drives its connections has ended";
 
 /// Takes the streams of those who connect to one port, each a receiver of its own.
 pub trait Incoming<B: Payload>: Send {
@@ -56,6 +62,10 @@ pub trait Incoming<B: Payload>: Send {
 
     /// Whether nobody is to connect any more.
     fn is_over(&mut self) -> bool;
+
+    /// Nobody can connect any more, for this reason: the driver cannot listen, or its thread
+    /// has ended. Also called when it is over already.
+    fn fail(&mut self, why: &str);
 }
 
 /// How the receiver of a new stream is to be.
@@ -124,10 +134,20 @@ impl<B: Payload> Port for StreamPort<B> {
         }
         self.incoming.is_over()
     }
+
+    fn fail(&mut self, why: &str) {
+        self.incoming.fail(why);
+    }
+}
+
+impl<B: Payload> Drop for StreamPort<B> {
+    fn drop(&mut self) {
+        self.incoming.fail(THREAD_ENDED);
+    }
 }
 
 /// Accepts streams at a socket that was bound, on the thread of `links`, until `incoming` says
-/// that it is over.
+/// that it is over. `incoming` is told if the driver cannot listen.
 ///
 /// # Errors
 /// [`LinksGone`]: the thread of the links has ended.
@@ -137,21 +157,14 @@ pub fn listen_for_streams<B: Payload>(
     remote: RemoteOptions,
     incoming: Box<dyn Incoming<B>>,
 ) -> Result<(), LinksGone> {
+    let port = StreamPort {
+        incoming,
+        remote,
+        backlog: VecDeque::new(),
+    };
     links.submit(move |links| {
-        let port = StreamPort {
-            incoming,
-            remote,
-            backlog: VecDeque::new(),
-        };
-        begin(links, socket, Box::new(port));
+        links.listen(socket, Box::new(port));
     })
-}
-
-/// Lets the driver listen.
-pub(super) fn begin(links: &mut Links, socket: Socket, port: Box<dyn Port>) {
-    if let Err(error) = links.listen(socket, port) {
-        tracing::error!(%error, "the driver cannot listen: nobody can connect");
-    }
 }
 
 /// A peer as errors name it.

@@ -37,7 +37,7 @@ pub(super) struct ReceiverLink<B: Payload> {
     /// Whether barriers of unaligned checkpoints overtake.
     overtaking: bool,
     /// A barrier that overtakes, and the last one was not taken yet.
-    priority: Option<Barrier>,
+    priority: Option<(Barrier, u64)>,
     /// What is granted when the user has taken so many elements.
     owed: VecDeque<Owed>,
     /// Bytes of bodies that came and are not granted again.
@@ -137,16 +137,12 @@ impl<B: Payload> ReceiverLink<B> {
 
     /// Moves elements from the session to the ring, as many as there is room for.
     fn deliver(&mut self, io: &mut Io<'_>) -> usize {
-        let mut delivered = 0;
-        self.overtake();
-        while self.push_pending(io) && !self.is_refused {
-            match self.session.poll_element() {
-                Some(Received::Control(control)) => self.pending.push_back(element_of(control)),
-                Some(Received::Schema(body)) => self.take_schema(body),
-                Some(Received::Batch(batch)) => self.take_batch(batch),
-                None => break,
+        let mut delivered = self.overtake();
+        while self.push_pending(io) && !self.is_refused && !self.waits_to_overtake() {
+            if !self.take_element() {
+                break;
             }
-            delivered += 1;
+            delivered += 1 + self.overtake();
         }
         if let Some(ring) = &mut self.ring {
             ring.flush();
@@ -154,13 +150,31 @@ impl<B: Payload> ReceiverLink<B> {
         delivered
     }
 
+    /// Takes the next element out of the session. Returns whether there was one.
+    fn take_element(&mut self) -> bool {
+        match self.session.poll_element() {
+            Some(Received::Control(control)) => self.pending.push_back(element_of(control)),
+            Some(Received::Schema(body)) => self.take_schema(body),
+            Some(Received::Batch(batch)) => self.take_batch(batch),
+            None => return false,
+        }
+        true
+    }
+
     /// Pushes what is decoded. Returns whether all of it found room.
     fn push_pending(&mut self, io: &Io<'_>) -> bool {
+        let until = self.priority.map_or(u64::MAX, |(_, position)| position);
         while let Some(element) = self.pending.pop_front() {
             let Some(ring) = &mut self.ring else {
                 self.pending.clear();
                 return true;
             };
+            if ring.pushed() >= until {
+                // It came after a barrier that waits for its place, and is not to be taken
+                // before that.
+                self.pending.push_front(element);
+                return false;
+            }
             ring.set_origin(io.origin);
             if let Err(rejected) = ring.try_push_quiet(element) {
                 if rejected.reason == RejectReason::Full {
@@ -174,22 +188,67 @@ impl<B: Payload> ReceiverLink<B> {
         self.ring.is_some()
     }
 
-    /// A barrier of an unaligned checkpoint overtakes what waits here and in the ring.
-    fn overtake(&mut self) {
-        let Some(ring) = self.ring.as_mut().filter(|_| self.overtaking) else {
-            return;
+    /// Barriers of unaligned checkpoints overtake what waits here and in the ring. Returns how
+    /// many elements that moved.
+    fn overtake(&mut self) -> usize {
+        if !self.overtaking {
+            return 0;
+        }
+        let mut moved = 0;
+        loop {
+            if let Some((barrier, position)) = self.priority {
+                let Some(ring) = &mut self.ring else {
+                    return moved;
+                };
+                if ring.try_push_priority_at(barrier, position).is_err() {
+                    return moved;
+                }
+                self.priority = None;
+            }
+            let (decoded, is_found) = self.take_overtaking();
+            moved += decoded + usize::from(is_found);
+            if !is_found {
+                return moved;
+            }
+        }
+    }
+
+    /// Takes the first barrier that overtakes out of the session, and decodes what is before it,
+    /// so that it is known how many elements that are. Returns how many frames were taken for
+    /// it, and whether there is one now.
+    fn take_overtaking(&mut self) -> (usize, bool) {
+        let Some(ahead) = self.session.waiting().position(overtakes) else {
+            return (0, false);
         };
-        if self.priority.is_none()
-            && let Some((control, _)) = self.session.take_unaligned()
+        for taken in 0..ahead {
+            // What is decoded counts as held, so it waits for room where that is too much.
+            if self.is_refused || self.pending_bytes() > self.held_bytes_max {
+                return (taken, false);
+            }
+            self.take_element();
+        }
+        let pushed = self.ring.as_ref().map_or(0, local::Sender::pushed);
+        if !self.is_refused
+            && let Some((control, 0)) = self.session.take_unaligned()
             && let StreamElement::Barrier(barrier) = element_of::<B>(control)
         {
-            self.priority = Some(barrier);
+            self.priority = Some((barrier, pushed + self.pending.len() as u64));
         }
-        if let Some(barrier) = self.priority
-            && ring.try_push_priority(barrier).is_ok()
-        {
-            self.priority = None;
-        }
+        (ahead, self.priority.is_some())
+    }
+
+    /// Whether the next element is a barrier that overtakes, and the one before it was not taken
+    /// by the user yet. It must not get ahead of that one by coming in order.
+    fn waits_to_overtake(&self) -> bool {
+        self.priority.is_some() && self.session.waiting().next().is_some_and(overtakes)
+    }
+
+    fn pending_bytes(&self) -> u64 {
+        let bytes = |element: &StreamElement<B>| match element {
+            StreamElement::Data(batch) => batch.bytes() as u64,
+            _ => 0,
+        };
+        self.pending.iter().map(bytes).sum()
     }
 
     fn take_schema(&mut self, body: Bytes) {
@@ -288,6 +347,7 @@ impl<B: Payload> ReceiverLink<B> {
         let goodbye = goodbye_of_rejection(&ring.closed_because());
         drop(ring);
         self.pending.clear();
+        self.priority = None;
         self.inflow.clear();
         match goodbye {
             // In version 1 nothing can be said, and the sender notices when it is not read.
@@ -455,4 +515,9 @@ impl<B: Payload> Link for ReceiverLink<B> {
     fn is_over(&self) -> bool {
         self.leaving.is_gone() && self.ring.is_none()
     }
+}
+
+/// Whether it overtakes what came before it, where that is wanted.
+fn overtakes(received: &Received<Bytes>) -> bool {
+    matches!(received, Received::Control(control) if control.is_unaligned_barrier())
 }

@@ -429,6 +429,8 @@ impl<B: Payload> Link for SenderLink<B> {
             Event::Read(chunk) => self.session.handle_input(io.now, &chunk),
             Event::Eof => {
                 self.peer_has_ended = true;
+                // The end may be on its way without this side having looked at that.
+                self.hang_up(io);
                 self.poll_delivery(io);
                 self.session.handle_eof(io.now);
             }

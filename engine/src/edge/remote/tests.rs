@@ -18,7 +18,7 @@ use crate::wire::Wired;
 const LONG: Duration = Duration::from_secs(20);
 
 fn io() -> LinksHandle {
-    spawn_links(|| Ok(Box::new(EpollDriver::new()?))).unwrap()
+    spawn_links(|| Ok(Box::new(EpollDriver::new()?))).unwrap().0
 }
 
 fn pair() -> (TcpStream, TcpStream) {
@@ -144,4 +144,76 @@ fn a_receiver_that_goes_tells_its_sender_why() {
     );
     let lost = closed(drop).to_string();
     assert!(lost.contains("without having closed"), "{lost}");
+}
+
+/// What is before the barrier on the wire counts as overtaken, wherever it waits: in the ring,
+/// decoded beside it, or in the session.
+#[test]
+fn a_barrier_that_overtakes_a_full_ring_tells_all_that_came_before_it() {
+    for capacity in [1, 2, 7] {
+        let remote = RemoteOptions::default().overtaking();
+        let edge = EdgeOptions::named("e").capacity(capacity);
+        let (mut sender, mut receiver) = open::<Rows<i64>>(edge, remote);
+        let before: Vec<_> = (0..20).map(number).collect();
+        for element in before.clone() {
+            sender.push_timeout(element, LONG).unwrap();
+        }
+        sender.try_push_priority(Barrier::unaligned(1)).unwrap();
+        sender.push_timeout(number(20), LONG).unwrap();
+        let clock = crate::clock::Clock::start();
+        while !receiver.has_priority() {
+            assert!(clock.now().0 < LONG, "a barrier overtakes");
+            std::thread::yield_now();
+        }
+        let queued = receiver.len();
+        assert!(queued <= capacity, "{queued}");
+        let (barrier, position) = receiver.poll_priority().unwrap();
+        assert_eq!((barrier, position), (Barrier::unaligned(1), 20));
+        for element in before {
+            assert!(receiver.position() < position);
+            assert_eq!(receiver.pop_timeout(LONG), Popped::Element(element));
+        }
+        assert_eq!(receiver.position(), position);
+        assert_eq!(receiver.pop_timeout(LONG), Popped::Element(number(20)));
+    }
+}
+
+#[test]
+fn barriers_that_overtake_keep_their_order_and_their_places() {
+    let remote = RemoteOptions::default().overtaking();
+    let edge = EdgeOptions::named("e").capacity(2);
+    let (mut sender, mut receiver) = open::<Rows<i64>>(edge, remote);
+    for value in 0..5 {
+        sender.push_timeout(number(value), LONG).unwrap();
+        let barrier = StreamElement::Barrier(Barrier::unaligned(value as u64));
+        sender.push_timeout(barrier, LONG).unwrap();
+    }
+    sender.finish().unwrap();
+    let (mut places, mut values) = (Vec::new(), Vec::new());
+    loop {
+        if let Some((barrier, position)) = receiver.poll_priority() {
+            assert!(receiver.position() <= position);
+            places.push((barrier.id, position));
+        }
+        match receiver.try_pop() {
+            Popped::Element(element) => values.push(element),
+            Popped::Ended(ending) => break assert_eq!(ending, Ending::End),
+            Popped::Empty => std::thread::yield_now(),
+        }
+    }
+    assert_eq!(values, (0..5).map(number).collect::<Vec<_>>());
+    assert_eq!(places, (0..5).map(|n| (n, n + 1)).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_driver_that_is_alive_is_asked_to_look_after_its_connections() {
+    let (handle, seed) = links().unwrap();
+    let driver = Box::new(EpollDriver::new().unwrap());
+    let mut links = Links::new(seed, driver, crate::clock::Clock::start()).unwrap();
+    assert_eq!(links.next_timeout(), None);
+    let (out, _back) = pair();
+    let (edge, remote) = (EdgeOptions::named("e"), RemoteOptions::default());
+    let _sender = send_over(&handle, out.into(), parts::<Rows<i64>>(&edge, &remote)).unwrap();
+    links.turn();
+    assert!(links.next_timeout().unwrap() <= ringway_netio::net::TEND_EVERY);
 }

@@ -113,14 +113,13 @@ impl<R: Read + Seek> IpcFileReader<R> {
         let start = u64::try_from(block.offset());
         let start = start.map_err(|_| IpcError::malformed("a batch before the file"))?;
         let prefix = self.read_at(start, PREFIX_BYTES)?;
-        let mut first = [0; PREFIX_BYTES];
-        first.copy_from_slice(&prefix);
-        let Prefix::Metadata { bytes } = Prefix::read(first)? else {
+        let (prefix, prefix_bytes) = Prefix::split(&prefix)?;
+        let Prefix::Metadata { bytes } = prefix else {
             return Err(IpcError::malformed("an end where the footer has a batch"));
         };
-        let metadata = self.read_at(start.saturating_add(PREFIX_BYTES as u64), bytes)?;
+        let metadata = self.read_at(start.saturating_add(prefix_bytes as u64), bytes)?;
         let message = IpcMessage::open(&metadata)?;
-        let body_start = start.saturating_add((PREFIX_BYTES + bytes) as u64);
+        let body_start = start.saturating_add((prefix_bytes + bytes) as u64);
         let body = self.read_at(body_start, message.body_bytes())?;
         self.decoder.decode(&message, Buffer::from_vec(body))
     }

@@ -9,8 +9,12 @@ use super::error::{IpcError, bounded};
 /// Bytes of the prefix of a message.
 pub const PREFIX_BYTES: usize = 8;
 
-/// Begins every message since Arrow 0.15.
-const CONTINUATION: [u8; 4] = [0xff; 4];
+/// Bytes of a length, which is all the prefix that a message had before Arrow 0.15.
+pub(super) const LENGTH_BYTES: usize = 4;
+
+/// Begins every message since Arrow 0.15. As a length it would be negative, so that the two
+/// forms can be told apart.
+pub(super) const CONTINUATION: [u8; LENGTH_BYTES] = [0xff; LENGTH_BYTES];
 
 /// The smallest flatbuffer that can be a message: an offset, a table, and what it points to.
 const METADATA_BYTES_MIN: usize = 16;
@@ -28,18 +32,29 @@ pub enum Prefix {
 }
 
 impl Prefix {
-    /// Reads the prefix of a message.
+    /// Reads the prefix in front of `bytes`, and says how many bytes it takes: 8, or 4 in the
+    /// form of before Arrow 0.15, which has no ffffffff.
     ///
     /// # Errors
-    /// [`IpcError`] when it is not one, or its length is none that a message can have.
-    pub fn read(prefix: [u8; PREFIX_BYTES]) -> Result<Self, IpcError> {
-        let [marker @ .., a, b, c, d] = prefix;
-        if marker != CONTINUATION {
-            return Err(IpcError::malformed(
-                "a message does not begin with ffffffff",
-            ));
+    /// [`IpcError`] when it is cut, or its length is none that a message can have.
+    pub fn split(bytes: &[u8]) -> Result<(Self, usize), IpcError> {
+        let truncated = IpcError::Truncated {
+            within: "the length of a message",
+        };
+        let Some((first, rest)) = bytes.split_first_chunk::<LENGTH_BYTES>() else {
+            return Err(truncated);
+        };
+        if *first != CONTINUATION {
+            return Ok((Self::of_length(*first)?, LENGTH_BYTES));
         }
-        let length = i32::from_le_bytes([a, b, c, d]);
+        match rest.first_chunk() {
+            Some(length) => Ok((Self::of_length(*length)?, PREFIX_BYTES)),
+            None => Err(truncated),
+        }
+    }
+
+    fn of_length(length: [u8; LENGTH_BYTES]) -> Result<Self, IpcError> {
+        let length = i32::from_le_bytes(length);
         if length == 0 {
             return Ok(Self::End);
         }

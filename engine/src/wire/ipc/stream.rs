@@ -6,7 +6,8 @@ use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
 use arrow::datatypes::SchemaRef;
 
-use super::{Decoded, IpcDecoder, IpcError, IpcMessage, PREFIX_BYTES, Prefix};
+use super::message::{CONTINUATION, LENGTH_BYTES};
+use super::{Decoded, IpcDecoder, IpcError, IpcMessage, Prefix};
 
 /// Bytes that are allocated before any have been read; more only as they come.
 const AHEAD_BYTES_MAX: usize = 256 << 10;
@@ -69,15 +70,15 @@ fn read_message(
     input: &mut impl Read,
     decoder: &mut IpcDecoder,
 ) -> Result<Option<Decoded>, IpcError> {
-    let prefix = read_up_to(input, PREFIX_BYTES)?;
+    let mut prefix = read_up_to(input, LENGTH_BYTES)?;
     if prefix.is_empty() {
         return Ok(None);
     }
-    let Ok(prefix) = prefix.try_into() else {
-        let within = "the length of a message";
-        return Err(IpcError::Truncated { within });
-    };
-    let Prefix::Metadata { bytes } = Prefix::read(prefix)? else {
+    if prefix == CONTINUATION {
+        prefix.extend(read_up_to(input, LENGTH_BYTES)?);
+    }
+    let (prefix, _) = Prefix::split(&prefix)?;
+    let Prefix::Metadata { bytes } = prefix else {
         return match read_up_to(input, 1)?.is_empty() {
             true => Ok(None),
             false => Err(IpcError::malformed("bytes after the end of the stream")),

@@ -29,6 +29,9 @@ pub(super) struct Connection {
     reads: bool,
     /// No buffer was left, and too few have come back since.
     starved: bool,
+    /// A body has just come, and its caller may want another one: no chunk is asked for until
+    /// the next poll, since what follows would go to it.
+    held: bool,
     /// Nothing more is received, and the caller knows.
     ended: bool,
     /// The connection is broken, and the caller knows.
@@ -87,6 +90,7 @@ impl Connection {
             cancelled: false,
             reads: false,
             starved: false,
+            held: false,
             ended: false,
             lost: false,
             body: None,
@@ -112,6 +116,11 @@ impl Connection {
     /// Buffers have come back.
     pub(super) fn feed(&mut self) {
         self.starved = false;
+    }
+
+    /// The caller has seen the body that came.
+    pub(super) fn release(&mut self) {
+        self.held = false;
     }
 
     pub(super) fn send(&mut self, queue: &mut VecDeque<Bytes>, io: &mut Io) -> usize {
@@ -179,7 +188,7 @@ impl Connection {
         }
         match came.result {
             Ok(0) => self.end(done),
-            Ok(bytes) if receiving == Receiving::Body => self.fill_body(bytes as usize, done),
+            Ok(bytes) if receiving == Receiving::Body => self.fill_body(bytes as usize, io, done),
             Ok(_) => {
                 if let Some(chunk) = chunk {
                     self.deliver(chunk, io, done);
@@ -233,7 +242,7 @@ impl Connection {
         let wanted = match self.stage {
             Stage::Open if self.ended => Receiving::Nothing,
             Stage::Open if self.body.is_some() => Receiving::Body,
-            Stage::Open if self.reads && !self.starved => Receiving::Chunks,
+            Stage::Open if self.reads && !self.starved && !self.held => Receiving::Chunks,
             _ => Receiving::Nothing,
         };
         match (self.receiving, wanted) {
@@ -304,10 +313,15 @@ impl Connection {
         let Some(body) = &mut self.body else { return };
         self.receiving = Receiving::Body;
         let token = Token::new(Operation::Receive, self.key);
+        // What follows the body is received with its end where the caller reads on.
+        let target = match self.reads {
+            true => body.spare_and_beyond(),
+            false => body.spare(),
+        };
         // SAFETY: the body stays in this connection, untouched, until the operation has come
         // back: it is given away only where nothing is received, and the driver lets a
         // connection go only when nothing is under way.
-        unsafe { io.ring.receive_into(&self.stream, body.spare(), token) };
+        unsafe { io.ring.receive_into(&self.stream, target, token) };
     }
 
     fn submit_send(&mut self, io: &mut Io) {
@@ -339,11 +353,22 @@ impl Connection {
         });
     }
 
-    /// The kernel has put bytes into the body.
-    fn fill_body(&mut self, bytes: usize, done: &mut Vec<Completion>) {
-        if let Some(body) = &mut self.body {
-            body.advance(bytes);
-            self.tell_progress(bytes, done);
+    /// The kernel has put bytes into the body, and maybe behind it.
+    fn fill_body(&mut self, bytes: usize, io: &mut Io, done: &mut Vec<Completion>) {
+        let Some(body) = &mut self.body else { return };
+        let beyond = body.advance_beyond(bytes).to_vec();
+        let is_full = body.remaining() == 0;
+        self.tell_progress(bytes - beyond.len(), done);
+        if is_full && !self.held {
+            self.held = true;
+            io.held.push(self.key);
+        }
+        if !beyond.is_empty() {
+            io.copied_bytes += beyond.len() as u64;
+            done.push(Completion::Read {
+                connection: self.id(),
+                chunk: Chunk::new(beyond),
+            });
         }
     }
 
