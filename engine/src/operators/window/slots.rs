@@ -113,13 +113,19 @@ impl PaneKeys {
         pool: &mut SlotPool,
         interner: &mut KeyInterner,
     ) -> u32 {
-        self.table.get(key).unwrap_or_else(|| {
-            let slot = pool.take();
-            self.table.set(key, slot);
-            self.keys.push(key);
-            self.slots.push(slot);
-            interner.hold(key);
-            slot
-        })
+        match self.table.get(key) {
+            Some(slot) => slot,
+            None => self.new_slot(key, pool, interner),
+        }
+    }
+
+    #[cold]
+    fn new_slot(&mut self, key: u32, pool: &mut SlotPool, interner: &mut KeyInterner) -> u32 {
+        let slot = pool.take();
+        self.table.set(key, slot);
+        self.keys.push(key);
+        self.slots.push(slot);
+        interner.hold(key);
+        slot
     }
 }
