@@ -36,11 +36,11 @@ pub(crate) const WAYS: &[Way] = &[
     },
     Way {
         name: "over a connection",
-        go: |input| connected(&*BEST, input),
+        go: |input| connected(&BEST, input),
     },
     Way {
         name: "over a connection, version 1",
-        go: |input| connected(&*BEST_V1, input),
+        go: |input| connected(&BEST_V1, input),
     },
 ];
 

@@ -394,9 +394,6 @@ impl<B: Payload> SenderLink<B> {
     fn hang_up(&mut self, io: &mut Io<'_>) {
         // Before it goes: afterwards nobody looks.
         self.settle(io.now);
-        if self.session.is_delivered() {
-            self.conclude(Ok(()));
-        }
         let is_lost = self.session.is_over() && self.session.error().is_some();
         let is_stuck = !self.outflow.is_empty();
         if is_stuck && !is_lost {
@@ -447,9 +444,7 @@ impl<B: Payload> Link for SenderLink<B> {
             Event::Read(chunk) => self.session.handle_input(io.now, &chunk),
             Event::Eof => {
                 self.peer_has_ended = true;
-                // The end may be on its way without this side having looked at that. Once it
-                // leaves nobody is told any more, so that is first.
-                self.settle(io.now);
+                // The end may be on its way without this side having looked at that.
                 self.hang_up(io);
                 self.poll_delivery(io);
                 self.session.handle_eof(io.now);
@@ -479,7 +474,6 @@ impl<B: Payload> Link for SenderLink<B> {
         self.say_goodbye(io);
         work += self.transmit(io);
         self.poll_delivery(io);
-        self.settle(io.now);
         self.hang_up(io);
         self.publish(io);
         work + usize::from(self.leaving.has_begun())
