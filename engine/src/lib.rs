@@ -27,6 +27,7 @@ pub mod expr;
 pub mod gate;
 pub mod job;
 pub mod limits;
+pub mod network;
 pub mod operator;
 pub mod operators;
 pub mod output;

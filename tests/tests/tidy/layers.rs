@@ -16,6 +16,7 @@ const LAYERS: &[&[&str]] = &[
     &["align", "watermark"],
     &["edge"],
     &["data_plane"],
+    &["network"],
     &["control"],
     &["gate", "output"],
     &["operator", "state"],
