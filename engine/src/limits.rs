@@ -44,6 +44,10 @@ pub const BATCH_ROWS: usize = 8192;
 /// Rows of a batch that a source may never exceed: a claimed count beyond it is refused.
 pub const BATCH_ROWS_MAX: usize = 1 << 24;
 
+/// Rows of a batch that an edge over a connection takes: more can only be rows without columns,
+/// and would be sent in pieces without end.
+pub const WIRE_BATCH_ROWS_MAX: usize = u32::MAX as usize;
+
 /// Key groups: the unit in which keyed state is spread over subtasks.
 pub const KEY_GROUPS: u32 = 128;
 

@@ -114,7 +114,7 @@ fn b12_control_elements_cross_the_ring_once_and_in_order() {
 
 /// A thousand streams of 0, 1 or 2 rows, whose sender's thread exits at once. Returns the sum
 /// of all rows.
-fn short_streams() -> i64 {
+fn short_streams(transport: TransportChoice) -> i64 {
     let plane = DataPlane::new();
     let mut sum = 0;
     for round in 0..1_000_i64 {
@@ -122,7 +122,7 @@ fn short_streams() -> i64 {
         let listener = plane.listen::<Numbers>(options, Bell::thread()).unwrap();
         let (plane, port) = (plane.clone(), listener.port());
         let sending = thread::spawn(move || {
-            let options = ConnectOptions::default();
+            let options = ConnectOptions::default().transport(transport);
             let sender = plane.connect("127.0.0.1", port, Bell::thread(), options);
             let mut sender = sender.unwrap();
             for row in 0..round % 3 {
@@ -157,7 +157,9 @@ fn sum_of_short_streams() -> i64 {
 
 #[test]
 fn b14_a_thousand_very_short_streams_end_with_every_row() {
-    let sum = within(LONG, "a thousand streams", short_streams);
+    let sum = within(LONG, "a thousand streams", || {
+        short_streams(TransportChoice::Local)
+    });
     assert_eq!(sum, sum_of_short_streams());
 }
 
@@ -165,8 +167,15 @@ fn b14_a_thousand_very_short_streams_end_with_every_row() {
 fn b14_a_thousand_very_short_streams_on_one_cpu_end_with_every_row() {
     let sum = within(LONG, "a thousand streams on one CPU", || {
         pin_to_one_cpu();
-        short_streams()
+        short_streams(TransportChoice::Local)
     });
+    assert_eq!(sum, sum_of_short_streams());
+}
+
+#[test]
+fn b14_a_thousand_very_short_streams_over_connections_end_with_every_row() {
+    let work = || short_streams(TransportChoice::Socket);
+    let sum = within(2 * LONG, "a thousand streams over connections", work);
     assert_eq!(sum, sum_of_short_streams());
 }
 

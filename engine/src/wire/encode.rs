@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use arrow::error::ArrowError;
@@ -11,6 +11,7 @@ use arrow::ipc::writer::{IpcWriteOptions, StreamEncoder};
 use arrow::ipc::{CompressionType, MetadataVersion};
 use bytes::Bytes;
 
+use super::compact::compacted;
 use super::ipc::Prefix;
 
 /// Buffers shorter than this are copied beside the header of their frame: a segment of a send
@@ -278,37 +279,4 @@ fn has_dictionaries(schema: &Schema) -> bool {
     let is_dictionary = |data_type: &DataType| matches!(data_type, DataType::Dictionary(_, _));
     let mut fields = schema.flattened_fields().into_iter();
     fields.any(|field| is_dictionary(field.data_type()))
-}
-
-/// The batch with its views over no more text than they use, where they use less than half:
-/// the library would send all that is behind them.
-fn compacted(batch: &RecordBatch) -> Result<Option<RecordBatch>, ArrowError> {
-    let columns: Vec<Option<ArrayRef>> = batch.columns().iter().map(compacted_view).collect();
-    if columns.iter().all(Option::is_none) {
-        return Ok(None);
-    }
-    let columns = columns
-        .into_iter()
-        .zip(batch.columns())
-        .map(|(compact, column)| compact.unwrap_or_else(|| Arc::clone(column)));
-    RecordBatch::try_new(batch.schema(), columns.collect()).map(Some)
-}
-
-fn compacted_view(column: &ArrayRef) -> Option<ArrayRef> {
-    fn wastes(buffers: &[Buffer], used: usize) -> bool {
-        buffers.iter().map(Buffer::len).sum::<usize>() > used.saturating_mul(2)
-    }
-    match column.data_type() {
-        DataType::Utf8View => {
-            let views = column.as_string_view();
-            wastes(views.data_buffers(), views.total_buffer_bytes_used())
-                .then(|| Arc::new(views.gc()) as ArrayRef)
-        }
-        DataType::BinaryView => {
-            let views = column.as_binary_view();
-            wastes(views.data_buffers(), views.total_buffer_bytes_used())
-                .then(|| Arc::new(views.gc()) as ArrayRef)
-        }
-        _ => None,
-    }
 }

@@ -8,6 +8,7 @@
 //! what is too large for one frame. Control elements are converted by [`control_of`] and
 //! [`element_of`].
 
+mod compact;
 mod control;
 mod decode;
 mod encode;

@@ -1,6 +1,7 @@
 //! The edges that are held to the promises.
 
 use std::net::{TcpListener, TcpStream};
+use std::sync::LazyLock;
 
 use ringway::batch::Payload;
 use ringway::data_plane::{DataPlane, ListenOptions};
@@ -85,6 +86,7 @@ impl<S: EdgeSubject> EdgeSubject for AwaitedEdge<S> {
 }
 
 /// An edge over a loopback connection, with a side thread for either end.
+#[derive(Clone)]
 pub struct RemoteEdge {
     /// How failures call it.
     name: &'static str,
@@ -92,6 +94,32 @@ pub struct RemoteEdge {
     receiving: LinksHandle,
     remote: RemoteOptions,
 }
+
+/// Edges over epoll, in the negotiated form.
+pub static EPOLL: LazyLock<RemoteEdge> = LazyLock::new(|| {
+    let remote = RemoteOptions::default().overtaking();
+    RemoteEdge::new("socket over epoll", DriverChoice::Epoll, remote)
+});
+
+/// Edges over epoll, in version 1.
+pub static EPOLL_V1: LazyLock<RemoteEdge> = LazyLock::new(|| {
+    let remote = RemoteOptions::version_1().overtaking();
+    RemoteEdge::new("socket over epoll, version 1", DriverChoice::Epoll, remote)
+});
+
+/// Edges over the best driver that this host allows, in the negotiated form: io_uring, unless
+/// it is denied.
+pub static BEST: LazyLock<RemoteEdge> = LazyLock::new(|| {
+    let remote = RemoteOptions::default().overtaking();
+    RemoteEdge::new("socket over the best driver", DriverChoice::Auto, remote)
+});
+
+/// Edges over the best driver, in version 1.
+pub static BEST_V1: LazyLock<RemoteEdge> = LazyLock::new(|| {
+    let remote = RemoteOptions::version_1().overtaking();
+    let name = "socket over the best driver, version 1";
+    RemoteEdge::new(name, DriverChoice::Auto, remote)
+});
 
 /// Bytes that the kernel is asked to hold of a connection, so that an edge is full soon.
 const KERNEL_BYTES: usize = 4096;
@@ -109,6 +137,30 @@ impl RemoteEdge {
             receiving: links(),
             remote,
         }
+    }
+
+    /// The four of them.
+    pub fn all() -> [&'static Self; 4] {
+        [&EPOLL, &EPOLL_V1, &BEST, &BEST_V1]
+    }
+
+    /// The same, with its options changed.
+    pub fn with(&self, change: impl FnOnce(&mut RemoteOptions)) -> Self {
+        let mut other = self.clone();
+        change(&mut other.remote);
+        other
+    }
+
+    /// Sends over a connection.
+    pub fn sender<B: Wired>(&self, socket: TcpStream, edge: &EdgeOptions) -> Sender<B> {
+        let parts = self.parts(edge, Bell::thread());
+        send_over(&self.sending, socket.into(), parts).expect("links")
+    }
+
+    /// Receives over a connection.
+    pub fn receiver<B: Wired>(&self, socket: TcpStream, edge: &EdgeOptions) -> Receiver<B> {
+        let parts = self.parts(edge, Bell::thread());
+        receive_over(&self.receiving, socket.into(), parts).expect("links")
     }
 
     fn connection() -> (TcpStream, TcpStream) {

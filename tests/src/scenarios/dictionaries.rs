@@ -115,6 +115,7 @@ pub fn b25_dictionaries_that_a_barrier_overtakes_are_peeked_as_they_are<S: EdgeS
     let (mut sender, mut receiver) = subject.open(room_for(4));
     send(&mut sender, &of(&[0, 1], &["a", "b"]));
     send(&mut sender, &of(&[0, 1], &["x", "y"]));
+    super::arrived(&receiver, 2);
     sender
         .try_push_priority(Barrier::unaligned(1))
         .expect("the first");

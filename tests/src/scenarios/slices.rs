@@ -14,6 +14,7 @@ use super::{batch, receive, send, texts};
 use crate::columns::columns;
 use crate::conformance::EdgeSubject;
 use crate::conformance::elements::room_for;
+use crate::within::{LONG, until};
 
 /// Rows of a slice, and slices.
 const ROWS: usize = 10;
@@ -49,7 +50,8 @@ fn layouts(rows: usize) -> Vec<(&'static str, ArrayRef)> {
     ]
 }
 
-/// A hundred slices of ten rows are counted as the 100 KB that they hold, at most twice.
+/// A hundred slices of ten rows are counted as the 100 KB that they hold, at most twice; and so
+/// many are sent, where they are.
 pub fn b27_slices_of_a_large_column_count_what_they_hold<S: EdgeSubject>(subject: &S) {
     let held = (SLICES * ROWS * VALUE_BYTES) as u64;
     for (layout, column) in layouts(100_000) {
@@ -66,6 +68,16 @@ pub fn b27_slices_of_a_large_column_count_what_they_hold<S: EdgeSubject>(subject
         for slice in 0..SLICES {
             let expected = whole.column(0).slice(slice * 1_000, ROWS);
             assert_eq!(texts(receive(&mut receiver).column(0)), texts(&expected));
+        }
+        if sender.remote_stats().is_some() {
+            let sent = || sender.remote_stats().map_or(0, |stats| stats.wire_bytes);
+            // It is told a little later.
+            until(LONG, "the bytes are told", || sent() >= held);
+            assert!(
+                sent() < 2 * held,
+                "{layout}: {held} are {} on the wire",
+                sent()
+            );
         }
     }
 }

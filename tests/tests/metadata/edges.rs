@@ -3,9 +3,11 @@
 use arrow::array::RecordBatch;
 use futures_util::{SinkExt, StreamExt, stream};
 use ringway::data_plane::{ConnectOptions, DataPlane, ListenOptions};
-use ringway::edge::{Bell, EdgeOptions, Popped, Receiver, Sender, local};
+use ringway::edge::{Bell, EdgeOptions, Ending, Popped, Receiver, Sender, local};
 use ringway::element::StreamElement;
 use ringway_tests::block_on::block_on;
+use ringway_tests::conformance::EdgeSubject;
+use ringway_tests::conformance::subjects::{BEST, BEST_V1, RemoteEdge};
 
 use crate::Way;
 use crate::batches::Input;
@@ -31,6 +33,14 @@ pub(crate) const WAYS: &[Way] = &[
     Way {
         name: "by name",
         go: by_name,
+    },
+    Way {
+        name: "over a connection",
+        go: |input| connected(&*BEST, input),
+    },
+    Way {
+        name: "over a connection, version 1",
+        go: |input| connected(&*BEST_V1, input),
     },
 ];
 
@@ -74,6 +84,24 @@ fn blocking(input: &Input) -> Result<Arrived, String> {
         std::iter::from_fn(|| element(receiver.pop())).collect(),
         input,
     )
+}
+
+fn connected(subject: &RemoteEdge, input: &Input) -> Result<Arrived, String> {
+    let (mut sender, mut receiver) = subject.open(EdgeOptions::named("edge"));
+    for batch in input.batches.clone() {
+        sender
+            .push(StreamElement::Data(batch))
+            .map_err(|error| error.to_string())?;
+    }
+    sender.finish().map_err(|reason| reason.to_string())?;
+    let mut batches = Vec::new();
+    loop {
+        match receiver.pop() {
+            Popped::Element(StreamElement::Data(batch)) => batches.push(batch),
+            Popped::Ended(Ending::End) => return taken(batches, input),
+            other => return Err(format!("{other:?}")),
+        }
+    }
 }
 
 fn awaited(input: &Input) -> Result<Arrived, String> {

@@ -46,7 +46,7 @@ fn falls_back_to_epoll_without(test: &'static str, call: i64, named: &str) {
     });
 }
 
-fn limit(resource: Resource, current: u64) {
+pub(crate) fn limit(resource: Resource, current: u64) {
     let maximum = getrlimit(resource).maximum;
     let current = Some(current);
     setrlimit(resource, Rlimit { current, maximum }).unwrap();

@@ -11,6 +11,7 @@ mod child;
 mod cpus;
 mod denied;
 mod drivers;
+mod edges;
 mod hosts;
 mod rig;
 mod seccomp;

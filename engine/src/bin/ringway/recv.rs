@@ -83,7 +83,10 @@ struct Stream {
 /// What became of a turn of a stream.
 enum Turn {
     Worked,
+    /// Nothing has come.
     Waits,
+    /// The next element is not to be taken before this.
+    Delayed(Monotonic),
     Ended(u8),
 }
 
@@ -170,13 +173,22 @@ fn serve(
                 listener = None;
             }
         }
+        let mut next_turn: Option<Monotonic> = None;
         let mut index = 0;
         while let Some(stream) = streams.get_mut(index) {
             match turn(args, stream, clock)? {
                 Turn::Ended(code) if args.once => return Ok(code),
-                Turn::Ended(_) => drop(streams.swap_remove(index)),
+                Turn::Ended(_) => {
+                    worked = true;
+                    // Another stream takes its place and is looked at next.
+                    drop(streams.swap_remove(index));
+                    continue;
+                }
                 Turn::Worked => worked = true,
                 Turn::Waits => {}
+                Turn::Delayed(until) => {
+                    next_turn = Some(next_turn.map_or(until, |next| next.min(until)));
+                }
             }
             index += 1;
         }
@@ -192,18 +204,11 @@ fn serve(
                 true
             }
             (false, true) => {
-                bell.park(next_turn(&streams, clock));
+                bell.park(next_turn.map(|until| until.since(clock.now())));
                 false
             }
         };
     }
-}
-
-/// How long all streams wait at most.
-fn next_turn(streams: &[Stream], clock: Clock) -> Option<Duration> {
-    let now = clock.now();
-    let waits = streams.iter().map(|stream| stream.ready_at.since(now));
-    waits.filter(|wait| !wait.is_zero()).min()
 }
 
 /// Prints some of the elements that have come.
@@ -211,7 +216,10 @@ fn turn(args: &RecvArgs, stream: &mut Stream, clock: Clock) -> Result<Turn, Unpr
     let number = (!args.once).then_some(stream.number);
     for taken in 0..STEP_ELEMENTS_MAX {
         if clock.now() < stream.ready_at {
-            return Ok(if taken > 0 { Turn::Worked } else { Turn::Waits });
+            return Ok(match taken {
+                0 => Turn::Delayed(stream.ready_at),
+                _ => Turn::Worked,
+            });
         }
         let element = match stream.accepted.receiver.try_pop() {
             Popped::Element(element) => element,
@@ -234,7 +242,7 @@ fn turn(args: &RecvArgs, stream: &mut Stream, clock: Clock) -> Result<Turn, Unpr
         }
         if matches!(element, StreamElement::Data(_)) && args.delay_ms > 0 {
             let delay = Duration::from_millis(args.delay_ms);
-            stream.ready_at = Monotonic(clock.now().0 + delay);
+            stream.ready_at = clock.now().after(delay);
         }
     }
     Ok(Turn::Worked)

@@ -47,6 +47,8 @@ pub(super) struct ReceiverLink<B: Payload> {
     names: Names,
     shared: Arc<Shared>,
     stats: RemoteStats,
+    /// What the user sees of them.
+    published: RemoteStats,
     leaving: Leaving,
     peer_has_ended: bool,
     broken: Option<String>,
@@ -90,6 +92,7 @@ impl<B: Payload> ReceiverLink<B> {
             names,
             shared,
             stats: RemoteStats::default(),
+            published: RemoteStats::default(),
             leaving: Leaving::default(),
             peer_has_ended: false,
             broken: None,
@@ -442,9 +445,9 @@ impl<B: Payload> ReceiverLink<B> {
             copied_bytes: self.inflow.copied_bytes(),
             ..self.stats
         };
-        if stats != self.stats {
-            self.stats = stats;
-            self.shared.publish(stats);
+        self.stats = stats;
+        if stats != self.published && self.shared.publish(stats) {
+            self.published = stats;
         }
     }
 }

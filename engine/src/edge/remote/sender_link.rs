@@ -16,6 +16,7 @@ use super::shared::{RemoteStats, Shared};
 use crate::batch::Payload;
 use crate::edge::{Ending, FailureKind, Popped, RejectReason, local};
 use crate::element::StreamElement;
+use crate::limits::WIRE_BATCH_ROWS_MAX;
 use crate::wire::{BatchEncoder, Compression, Encoded, Form, PayloadCodec, control_of, guarded};
 
 /// Bytes of bodies that are encoded ahead of the connection: two sends. What is beyond waits
@@ -60,6 +61,8 @@ pub(super) struct SenderLink<B: Payload> {
     names: Names,
     shared: Arc<Shared>,
     stats: RemoteStats,
+    /// What the user sees of them.
+    published: RemoteStats,
     leaving: Leaving,
     peer_has_ended: bool,
     broken: Option<String>,
@@ -100,6 +103,7 @@ impl<B: Payload> SenderLink<B> {
             names,
             shared,
             stats: RemoteStats::default(),
+            published: RemoteStats::default(),
             leaving: Leaving::default(),
             peer_has_ended: false,
             broken: None,
@@ -204,6 +208,12 @@ impl<B: Payload> SenderLink<B> {
             self.encoder = Some(encoder(form, self.session.mode(), self.compression));
         }
         match guarded(|| self.codec.encode(batch)) {
+            Ok(batch) if batch.num_rows() > WIRE_BATCH_ROWS_MAX => {
+                let rows = batch.num_rows();
+                let why = format!("a batch has {rows} rows, {WIRE_BATCH_ROWS_MAX} is the limit");
+                self.fail(FailureKind::Unsendable(why), now);
+                false
+            }
             Ok(batch) => {
                 self.waiting = Waiting::Work(Box::new(Work::new(batch, piece, bytes)));
                 true
@@ -235,7 +245,7 @@ impl<B: Payload> SenderLink<B> {
                 self.waiting = Waiting::Work(work);
             }
             Pushed::Never(why) => self.fail(FailureKind::Unsendable(why), now),
-            Pushed::Over => self.check_error(now),
+            Pushed::Over => self.settle(now),
         }
         false
     }
@@ -264,7 +274,7 @@ impl<B: Payload> SenderLink<B> {
         };
         // Nothing was granted, so it is refused.
         drop(self.session.push_batch(nothing));
-        self.check_error(now);
+        self.settle(now);
     }
 
     /// Gathers frames into a send.
@@ -331,8 +341,11 @@ impl<B: Payload> SenderLink<B> {
         self.session.abort(now, told);
     }
 
-    /// Tells the user if the session has failed.
-    fn check_error(&mut self, now: Duration) {
+    /// Tells the user if the session has failed, or the peer has everything.
+    fn settle(&mut self, now: Duration) {
+        if self.session.is_delivered() {
+            self.conclude(Ok(()));
+        }
         let Some(error) = self.session.error() else {
             return;
         };
@@ -340,6 +353,14 @@ impl<B: Payload> SenderLink<B> {
         self.conclude(Err(rejection));
         if !self.session.is_over() && self.peer_has_ended {
             self.session.handle_lost(now, "it has ended its direction");
+        }
+    }
+
+    /// Tells the user how the stream arrived, once that is known.
+    fn settle(&mut self, now: Duration) {
+        self.check_error(now);
+        if self.session.is_delivered() {
+            self.conclude(Ok(()));
         }
     }
 
@@ -379,11 +400,6 @@ impl<B: Payload> SenderLink<B> {
 
     /// Shuts down what the session says, once everything before it is sent.
     fn hang_up(&mut self, io: &mut Io<'_>) {
-        // Before it goes: afterwards nobody looks.
-        self.check_error(io.now);
-        if self.session.is_delivered() {
-            self.conclude(Ok(()));
-        }
         let is_lost = self.session.is_over() && self.session.error().is_some();
         let is_stuck = !self.outflow.is_empty();
         if is_stuck && !is_lost {
@@ -420,9 +436,9 @@ impl<B: Payload> SenderLink<B> {
             grants: self.session.grants(),
             ..self.stats
         };
-        if stats != self.stats {
-            self.stats = stats;
-            self.shared.publish(stats);
+        self.stats = stats;
+        if stats != self.published && self.shared.publish(stats) {
+            self.published = stats;
         }
     }
 }
@@ -434,10 +450,14 @@ impl<B: Payload> Link for SenderLink<B> {
             Event::Read(chunk) => self.session.handle_input(io.now, &chunk),
             Event::Eof => {
                 self.peer_has_ended = true;
-                // The end may be on its way without this side having looked at that.
+                // The end may be on its way without this side having looked at that. Once it
+                // leaves nobody is told any more, so that is first.
+                self.settle(io.now);
                 self.hang_up(io);
                 self.poll_delivery(io);
                 self.session.handle_eof(io.now);
+                // The connection may be gone by now, and then nothing pumps it any more.
+                self.settle(io.now);
             }
             Event::Lost(why) => {
                 self.poll_delivery(io);
@@ -462,6 +482,7 @@ impl<B: Payload> Link for SenderLink<B> {
         self.say_goodbye(io);
         work += self.transmit(io);
         self.poll_delivery(io);
+        self.settle(io.now);
         self.hang_up(io);
         self.publish(io);
         work + usize::from(self.leaving.has_begun())
@@ -486,6 +507,17 @@ impl<B: Payload> Link for SenderLink<B> {
 
     fn is_over(&self) -> bool {
         self.leaving.is_gone()
+    }
+}
+
+impl<B: Payload> Drop for SenderLink<B> {
+    /// Whoever waits for the outcome waits for ever if the link goes without one, as it does
+    /// when its thread ends.
+    fn drop(&mut self) {
+        if self.shared.outcome().is_none() {
+            let failure = self.names.failure(FailureKind::PeerLost);
+            self.conclude(Err(RejectReason::Failed(failure)));
+        }
     }
 }
 

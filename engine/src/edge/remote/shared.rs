@@ -52,11 +52,13 @@ impl Shared {
         *self.stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Publishes figures, unless somebody reads them right now: the next ones say more.
-    pub(super) fn publish(&self, stats: RemoteStats) {
-        if let Ok(mut published) = self.stats.try_lock() {
-            *published = stats;
-        }
+    /// Publishes figures, unless somebody reads them right now. Returns whether it did.
+    pub(super) fn publish(&self, stats: RemoteStats) -> bool {
+        let Ok(mut published) = self.stats.try_lock() else {
+            return false;
+        };
+        *published = stats;
+        true
     }
 
     pub(super) fn outcome(&self) -> Option<&Result<(), RejectReason>> {

@@ -1,5 +1,6 @@
 //! Edges over loopback connections: the things that the suite of all edges does not ask.
 
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use ringway_shm::Bell;
 
 use super::*;
 use crate::batch::{Payload, Row, Rows};
+use crate::clock::Clock;
 use crate::edge::{EdgeOptions, Ending, Popped, Receiver, RejectReason, Sender, Transport};
 use crate::element::{Barrier, StreamElement, Watermark};
 use crate::wire::Wired;
@@ -216,4 +218,75 @@ fn a_driver_that_is_alive_is_asked_to_look_after_its_connections() {
     let _sender = send_over(&handle, out.into(), parts::<Rows<i64>>(&edge, &remote)).unwrap();
     links.turn();
     assert!(links.next_timeout().unwrap() <= ringway_netio::net::TEND_EVERY);
+}
+
+/// What a receiver says that speaks the negotiated form: its window of version 1, and the offer.
+fn offer() -> Vec<u8> {
+    let mut frame = vec![0, 0, 0, 53, 4, 0, 0, 8, 0];
+    frame.extend(b"RWAY\x02\x00\x00\x30");
+    frame.extend([7; 16]);
+    frame.extend(0x0f_u32.to_be_bytes());
+    frame.extend(1024_u32.to_be_bytes());
+    frame.extend((1_u64 << 20).to_be_bytes());
+    frame.extend((1_u32 << 20).to_be_bytes());
+    frame.extend([0; 4]);
+    frame
+}
+
+/// How the stream of a sender ends whose peer says `last` and is gone, all before that is
+/// looked at.
+fn finished_with(last: &[u8]) -> Result<(), FinishError> {
+    let (out, mut peer) = pair();
+    let (handle, seed) = links().unwrap();
+    let driver = Box::new(EpollDriver::new().unwrap());
+    let mut links = Links::new(seed, driver, Clock::start()).unwrap();
+    let parts = parts(&EdgeOptions::named("e"), &RemoteOptions::default());
+    let mut sender = send_over::<Rows<i64>>(&handle, out.into(), parts).unwrap();
+    sender.push(number(1)).unwrap();
+    peer.write_all(&offer()).unwrap();
+    let waiting = std::thread::spawn(move || sender.finish_and_wait(LONG));
+    let reading = std::thread::spawn(move || {
+        peer.read_to_end(&mut Vec::new()).unwrap();
+        peer
+    });
+    while !reading.is_finished() {
+        links.turn();
+    }
+    let mut peer = reading.join().unwrap();
+    peer.write_all(last).unwrap();
+    drop(peer);
+    while !waiting.is_finished() {
+        links.turn();
+    }
+    waiting.join().unwrap()
+}
+
+#[test]
+fn a_confirmation_that_comes_together_with_the_end_of_the_connection_is_heard() {
+    assert_eq!(finished_with(&[0, 0, 0, 1, 229]), Ok(()));
+}
+
+#[test]
+fn a_failure_that_comes_together_with_the_end_of_the_connection_is_heard() {
+    let abort = [&[0, 0, 0, 8, 228, 0, 1, 0, 3][..], b"why"].concat();
+    let said = finished_with(&abort).unwrap_err().to_string();
+    assert!(said.contains("the peer failed: why"), "{said}");
+    let said = finished_with(&[]).unwrap_err().to_string();
+    assert!(said.contains("without having closed"), "{said}");
+}
+
+#[test]
+fn a_sender_whose_connections_nobody_drives_any_more_hears_of_it() {
+    let (out, _peer) = pair();
+    let (handle, seed) = links().unwrap();
+    let driver = Box::new(EpollDriver::new().unwrap());
+    let mut links = Links::new(seed, driver, Clock::start()).unwrap();
+    let parts = parts(&EdgeOptions::named("e"), &RemoteOptions::default());
+    let mut sender = send_over::<Rows<i64>>(&handle, out.into(), parts).unwrap();
+    sender.push(number(1)).unwrap();
+    let waiting = std::thread::spawn(move || sender.finish_and_wait(LONG));
+    links.turn();
+    drop(links);
+    let said = waiting.join().unwrap().unwrap_err();
+    assert_ne!(said, FinishError::TimedOut);
 }

@@ -71,9 +71,13 @@ fn a_watched_descriptor_wakes_a_wait_as_often_as_it_is_readable() {
                 }
                 rustix::io::write(&ringer, &1u64.to_ne_bytes()).unwrap();
             });
+            // However busy the machine is: only a wait that was never woken takes so long.
             let start = Instant::now();
-            harness.until_told(is_woken);
-            assert!(start.elapsed() < Duration::from_millis(90), "round {round}");
+            while !harness.told.iter().any(is_woken) {
+                harness.driver.wait(Some(LONG)).unwrap();
+                harness.driver.poll(&mut harness.told).unwrap();
+            }
+            assert!(start.elapsed() < LONG, "round {round}");
             thread.join().unwrap();
             // The count is its owner's.
             rustix::io::read(&bell, &mut [0; 8]).unwrap();

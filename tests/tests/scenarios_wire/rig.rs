@@ -1,0 +1,86 @@
+//! What all scenarios take: connections, rows, and what arrived of them.
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::time::Instant;
+
+use ringway::batch::{Payload, Row};
+use ringway::edge::{EdgeOptions, Ending, Popped, Receiver, Sender};
+use ringway::element::StreamElement;
+use ringway_tests::conformance::check;
+use ringway_tests::conformance::elements::Numbers;
+use ringway_tests::conformance::subjects::RemoteEdge;
+use ringway_tests::within::LONG;
+
+/// Plays a scenario over each driver and in each form of the wire.
+pub(crate) fn on_all(scenario: impl Fn(&RemoteEdge)) {
+    for edge in RemoteEdge::all() {
+        check(edge, &scenario);
+    }
+}
+
+pub(crate) fn pair() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let out = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    (out, listener.accept().unwrap().0)
+}
+
+/// An edge over a connection with the buffers that the kernel gives.
+pub(crate) fn open(
+    edge: &RemoteEdge,
+    options: &EdgeOptions,
+) -> (Sender<Numbers>, Receiver<Numbers>) {
+    let (out, back) = pair();
+    (edge.sender(out, options), edge.receiver(back, options))
+}
+
+pub(crate) fn rows(values: impl IntoIterator<Item = i64>) -> StreamElement<Numbers> {
+    StreamElement::Data(values.into_iter().map(Row::untimed).collect())
+}
+
+pub(crate) fn values(rows: Numbers) -> impl Iterator<Item = i64> {
+    rows.into_vec().into_iter().map(|row| row.value)
+}
+
+/// All rows up to the end, and how it ended.
+pub(crate) fn all_rows(receiver: &mut Receiver<Numbers>) -> (Vec<i64>, Ending) {
+    let mut all = Vec::new();
+    let ending = each_until_the_end(receiver, |element| match element {
+        StreamElement::Data(rows) => all.extend(values(rows)),
+        other => panic!("rows, not {other:?}"),
+    });
+    (all, ending)
+}
+
+/// Takes all elements up to the end, and returns how it ended.
+pub(crate) fn each_until_the_end<B: Payload>(
+    receiver: &mut Receiver<B>,
+    mut each: impl FnMut(StreamElement<B>),
+) -> Ending {
+    let since = Instant::now();
+    loop {
+        match receiver.pop_timeout(LONG) {
+            Popped::Element(element) => each(element),
+            Popped::Ended(ending) => return ending,
+            Popped::Empty => panic!("it hangs for {:?}", since.elapsed()),
+        }
+    }
+}
+
+/// A recorded stream of Arrow, good or broken.
+pub(crate) fn recorded(name: &str) -> Vec<u8> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/bad-ipc");
+    fs::read(folder.join(name).with_extension("arrows")).unwrap()
+}
+
+/// A frame of version 1 with a batch.
+pub(crate) fn frame(body: &[u8]) -> Vec<u8> {
+    let mut frame = Vec::from((body.len() as u32 + 1).to_be_bytes());
+    frame.push(7);
+    frame.extend_from_slice(body);
+    frame
+}
+
+/// The frame that ends a stream of version 1.
+pub(crate) const CLOSE: [u8; 5] = [0, 0, 0, 1, 3];
