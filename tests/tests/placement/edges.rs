@@ -50,8 +50,9 @@ fn over_a_ring() {
 }
 
 #[test]
-fn b61_edges_work_under_a_filter_that_denies_io_uring_and_show_that_epoll_moves_their_bytes() {
-    let test = "edges::b61_edges_work_under_a_filter_that_denies_io_uring_and_show_that_epoll_moves_their_bytes";
+fn b61_edges_work_where_io_uring_is_denied_and_show_that_epoll_moves_their_bytes() {
+    let test =
+        "edges::b61_edges_work_where_io_uring_is_denied_and_show_that_epoll_moves_their_bytes";
     Child::of(test).run(|| {
         deny_io_uring(Errno::PERM);
         over_a_ring();

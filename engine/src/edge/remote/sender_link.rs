@@ -356,14 +356,6 @@ impl<B: Payload> SenderLink<B> {
         }
     }
 
-    /// Tells the user how the stream arrived, once that is known.
-    fn settle(&mut self, now: Duration) {
-        self.check_error(now);
-        if self.session.is_delivered() {
-            self.conclude(Ok(()));
-        }
-    }
-
     fn conclude(&mut self, outcome: Result<(), RejectReason>) {
         if let Err(reason) = &outcome {
             if self.shared.outcome().is_none() {
@@ -400,6 +392,11 @@ impl<B: Payload> SenderLink<B> {
 
     /// Shuts down what the session says, once everything before it is sent.
     fn hang_up(&mut self, io: &mut Io<'_>) {
+        // Before it goes: afterwards nobody looks.
+        self.settle(io.now);
+        if self.session.is_delivered() {
+            self.conclude(Ok(()));
+        }
         let is_lost = self.session.is_over() && self.session.error().is_some();
         let is_stuck = !self.outflow.is_empty();
         if is_stuck && !is_lost {

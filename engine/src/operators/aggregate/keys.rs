@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, FieldRef, Int64Type, SchemaRef};
 
 use super::encoding::{KeyEncoding, PlainKind, as_type, columns_at, with_types};
 use super::hash::FastHash;
-use super::number_table::{NO_ID, NumberTable};
+use super::number_table::NumberTable;
 use crate::error::OperatorError;
 use crate::operators::SpecError;
 
@@ -120,14 +120,9 @@ impl KeyInterner {
                 let column = as_type(batch.column(self.positions[0]), &DataType::Int64)?;
                 let column = column.as_primitive::<Int64Type>();
                 if column.null_count() == 0 {
-                    // Most batches have known keys only, and those are looked up without a branch.
-                    if !ids.numbers_in_array(column.values(), out) {
-                        let rows = out.iter_mut().zip(column.values());
-                        for (id, &value) in rows.filter(|(id, _)| **id == NO_ID) {
-                            let next = || numbers.next_for(values, Some(value));
-                            *id = ids.number_of(value, next);
-                        }
-                    }
+                    out.extend(column.values().iter().map(|&value| {
+                        ids.number_of(value, || numbers.next_for(values, Some(value)))
+                    }));
                     return Ok(());
                 }
                 out.extend(column.iter().map(|value| match value {

@@ -36,21 +36,6 @@ impl NumberTable {
         }
     }
 
-    /// Adds the numbers of `keys` that are in the array to `out`, and [`NO_ID`] for the others;
-    /// returns whether there are none of these.
-    #[inline]
-    pub(super) fn numbers_in_array(&self, keys: &[i64], out: &mut Vec<u32>) -> bool {
-        let (base, array) = (self.base, &self.array[..]);
-        let mut some_are_not = false;
-        out.extend(keys.iter().map(|key| {
-            let place = key.wrapping_sub(base) as usize;
-            let id = array.get(place).copied().unwrap_or(NO_ID);
-            some_are_not |= id == NO_ID;
-            id
-        }));
-        !some_are_not
-    }
-
     /// Forgets `key`.
     pub(super) fn remove(&mut self, key: i64) {
         let place = self.place(key);

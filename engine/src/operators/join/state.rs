@@ -5,7 +5,7 @@ use crate::operators::state::KeyForm;
 
 use super::kind::{Alone, JoinKind};
 use super::time::{JoinTime, JoinTimes};
-use super::waiting::{Kept, KeptRows, Waiting};
+use super::waiting::{KeptRows, Waiting};
 
 /// Rows whose time is past that one call lets go of, so that freeing many does not hold the
 /// core.
@@ -266,12 +266,8 @@ impl<K: KeyForm, A: Clone, B> Entry<'_, K, A, B> {
         let may_match = i128::from(offer.time) + meeting.upto >= meeting.frontier;
         match key {
             Some(key) if may_match => {
-                let waits = Kept {
-                    time: offer.time,
-                    row: Some(row.clone()),
-                    matched: offer.matched.into(),
-                };
-                if self.own.keep(key, waits, meeting.own_is_asked_for_only) {
+                let waits = (row, offer.matched);
+                if (self.own).keep(key, offer.time, waits, meeting.own_is_asked_for_only) {
                     out.keep(Some(row), None);
                     kept(key);
                 }

@@ -48,16 +48,31 @@ impl<K: KeyForm, T> Waiting<K, T> {
     /// Keeps a row; where `once` says so only if none of its key and time is kept. Returns
     /// whether it is kept.
     #[inline]
-    pub(super) fn keep(&mut self, key: &K::Key, kept: Kept<T>, once: bool) -> bool {
-        let time = kept.time;
+    pub(super) fn keep(
+        &mut self,
+        key: &K::Key,
+        time: EventTime,
+        (row, matched): (&T, bool),
+        once: bool,
+    ) -> bool
+    where
+        T: Clone,
+    {
+        // It is made where it will be: moving it costs more than making it.
+        let kept = || Kept {
+            time,
+            row: Some(row.clone()),
+            matched: matched.into(),
+        };
         match self.by_key.get_mut(key) {
             Some(rows) => {
-                if !rows.insert(kept, once, &mut self.spare) {
+                let Some(at) = rows.place_of(time, once) else {
                     return false;
-                }
+                };
+                rows.insert(at, kept(), &mut self.spare);
             }
             None => {
-                let (first, rest) = (kept, None);
+                let (first, rest) = (kept(), None);
                 self.by_key.insert(key, KeptRows { first, rest });
             }
         }
@@ -146,36 +161,38 @@ impl<T> KeptRows<T> {
         }
     }
 
-    /// Puts a row behind those of its time and before; where `once` says so only if there is
-    /// none of its time. Returns whether it is in.
-    fn insert(
-        &mut self,
-        kept: Kept<T>,
-        once: bool,
-        spare: &mut Vec<Box<VecDeque<Kept<T>>>>,
-    ) -> bool {
-        let at = match self.last().time <= kept.time {
+    /// The place behind the rows of `time` and before; where `once` says so only if there is none
+    /// of that time.
+    #[inline]
+    fn place_of(&self, time: EventTime, once: bool) -> Option<usize> {
+        let at = match self.last().time <= time {
             true => self.rest().len() + 1,
-            false if kept.time < self.first.time => 0,
-            false => 1 + self.rest().partition_point(|other| other.time <= kept.time),
+            false if time < self.first.time => 0,
+            false => 1 + self.rest().partition_point(|other| other.time <= time),
         };
         if once && at > 0 {
             let before = match at {
                 1 => &self.first,
                 at => &self.rest()[at - 2],
             };
-            if before.time == kept.time {
-                return false;
+            if before.time == time {
+                return None;
             }
         }
+        Some(at)
+    }
+
+    /// Puts a row before the one at `at`.
+    #[inline]
+    fn insert(&mut self, at: usize, kept: Kept<T>, spare: &mut Vec<Box<VecDeque<Kept<T>>>>) {
         let rest = self
             .rest
             .get_or_insert_with(|| spare.pop().unwrap_or_default());
         match at {
             0 => rest.push_front(std::mem::replace(&mut self.first, kept)),
+            at if at > rest.len() => rest.push_back(kept),
             at => rest.insert(at - 1, kept),
         }
-        true
     }
 
     fn last(&self) -> &Kept<T> {

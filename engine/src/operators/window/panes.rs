@@ -94,7 +94,8 @@ impl Panes {
             };
             row = rows.end;
             let (pool, interner) = (&mut self.pool, &mut self.interner);
-            held.slots_of(&keys[rows], &mut slots, pool, interner);
+            let keys = keys[rows].iter();
+            slots.extend(keys.map(|key| held.slot_of(*key, pool, interner)));
         }
         self.accumulators.resize(self.pool.count());
         self.accumulators.update(batch, &slots)?;

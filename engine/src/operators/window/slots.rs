@@ -34,20 +34,6 @@ impl SlotTable {
         Some(page[key as usize % PAGE_KEYS])
     }
 
-    /// Adds the slots of `keys` that are among the first to `out`, and [`NO_SLOT`] for the
-    /// others; returns whether there are none of these.
-    #[inline]
-    fn slots_of_first(&self, keys: &[u32], out: &mut Vec<u32>) -> bool {
-        let first = &self.first[..];
-        let mut some_are_not = false;
-        out.extend(keys.iter().map(|key| {
-            let slot = first.get(*key as usize).copied().unwrap_or(NO_SLOT);
-            some_are_not |= slot == NO_SLOT;
-            slot
-        }));
-        !some_are_not
-    }
-
     /// Gives `key` the slot `slot`.
     fn set(&mut self, key: u32, slot: u32) {
         if (key as usize) < FIRST_KEYS {
@@ -119,25 +105,6 @@ impl PaneKeys {
         self.table.get(key)
     }
 
-    /// Adds the slots of `keys` to `out`, as [`PaneKeys::slot_of`] gives them.
-    pub(super) fn slots_of(
-        &mut self,
-        keys: &[u32],
-        out: &mut Vec<u32>,
-        pool: &mut SlotPool,
-        interner: &mut KeyInterner,
-    ) {
-        let from = out.len();
-        // Most rows have a key that the pane has seen; those are looked up without a branch.
-        if self.table.slots_of_first(keys, out) {
-            return;
-        }
-        let rows = out[from..].iter_mut().zip(keys);
-        for (slot, key) in rows.filter(|(slot, _)| **slot == NO_SLOT) {
-            *slot = self.slot_of(*key, pool, interner);
-        }
-    }
-
     /// The slot of `key`, a new one if it has none; then the pane holds the key.
     #[inline]
     pub(super) fn slot_of(
@@ -146,13 +113,19 @@ impl PaneKeys {
         pool: &mut SlotPool,
         interner: &mut KeyInterner,
     ) -> u32 {
-        self.table.get(key).unwrap_or_else(|| {
-            let slot = pool.take();
-            self.table.set(key, slot);
-            self.keys.push(key);
-            self.slots.push(slot);
-            interner.hold(key);
-            slot
-        })
+        match self.table.get(key) {
+            Some(slot) => slot,
+            None => self.new_slot(key, pool, interner),
+        }
+    }
+
+    #[cold]
+    fn new_slot(&mut self, key: u32, pool: &mut SlotPool, interner: &mut KeyInterner) -> u32 {
+        let slot = pool.take();
+        self.table.set(key, slot);
+        self.keys.push(key);
+        self.slots.push(slot);
+        interner.hold(key);
+        slot
     }
 }

@@ -213,6 +213,10 @@ impl SessionAggregate {
                 placed.late.push(row);
                 continue;
             }
+            if let Some(slot) = self.sessions.prolonged(key, *time) {
+                placed.slots.push(*slot);
+                continue;
+            }
             let (interner, pool) = (&mut self.interner, &mut self.pool);
             let (accumulators, merging) = (&mut self.accumulators, &mut self.merging);
             let mut released = 0;

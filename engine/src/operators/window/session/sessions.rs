@@ -31,7 +31,6 @@ struct Session<S> {
     id: u64,
     first: EventTime,
     last_row: EventTime,
-    due: EventTime,
     /// When it is looked whether it is due: not after that. Rows that prolong a session leave it
     /// alone, because they are many.
     looked_at: EventTime,
@@ -87,6 +86,20 @@ impl<K: KeyForm, S> Sessions<K, S> {
         })
     }
 
+    /// The state of the session that a row of `key` at `time` belongs to, if it is the only one of
+    /// its key and the row changes nothing but when it ends, as most do.
+    #[inline]
+    pub(super) fn prolonged(&mut self, key: &K::Key, time: EventTime) -> Option<&mut S> {
+        match self.by_key.get_mut(key)? {
+            Few::One(session) if session.takes(time, self.gap_ms) => {
+                // Without a branch, because a later time is as likely as the same.
+                session.last_row = session.last_row.max(time);
+                Some(&mut session.state)
+            }
+            _ => None,
+        }
+    }
+
     /// The state of the session that a row of `key` at `time` belongs to, after what that makes
     /// one session has been merged; none when the row is late.
     pub(super) fn session_of(
@@ -103,17 +116,6 @@ impl<K: KeyForm, S> Sessions<K, S> {
         };
         let make = || (!is_late()).then(Few::default);
         let sessions = self.by_key.get_or_make(key, make)?;
-        // Most rows prolong the only session of their key.
-        let is_prolonged = match sessions {
-            Few::One(session) => session.takes(time, self.gap_ms),
-            Few::Others(_) => false,
-        };
-        if is_prolonged {
-            let [session] = sessions.as_mut_slice() else {
-                unreachable!("it was looked at just above")
-            };
-            return Some(session.prolong(time, self.gap_ms));
-        }
         let gap = i128::from(self.gap_ms);
         let at = i128::from(time);
         let live = sessions.as_slice();
@@ -127,7 +129,6 @@ impl<K: KeyForm, S> Sessions<K, S> {
                 id: self.next_id,
                 first: time,
                 last_row: time,
-                due: own().last(),
                 looked_at: own().last(),
                 is_complete: false,
                 is_changed: false,
@@ -150,17 +151,16 @@ impl<K: KeyForm, S> Sessions<K, S> {
         session.is_complete = self
             .watermark
             .is_some_and(|watermark| window.is_complete(watermark));
-        session.due = window.last();
         if session.is_complete {
             self.accepted_late_rows += 1;
-            session.due = expires_at(window, self.allowed_lateness_ms);
             if !std::mem::replace(&mut session.is_changed, true) {
                 self.changed.push_back((key.clone(), session.id));
             }
         }
-        if session.due < session.looked_at {
-            session.looked_at = session.due;
-            self.due.push(session.due, session.id, key.clone());
+        let due = session.due(self.gap_ms, self.allowed_lateness_ms);
+        if due < session.looked_at {
+            session.looked_at = due;
+            self.due.push(due, session.id, key.clone());
         }
         Some(&mut session.state)
     }
@@ -204,15 +204,16 @@ impl<K: KeyForm, S> Sessions<K, S> {
         let sessions = self.by_key.get_mut(&key).expect("what is due has a key");
         let session = &mut sessions.as_mut_slice()[at];
         let window = Window::of_session(session.first, session.last_row, self.gap_ms);
-        let is_prolonged = session.due > looked_at;
+        let (gap_ms, lateness_ms) = (self.gap_ms, self.allowed_lateness_ms);
+        let is_prolonged = session.due(gap_ms, lateness_ms) > looked_at;
         let mut has_result = false;
         if !is_prolonged {
             has_result = !std::mem::replace(&mut session.is_complete, true);
-            session.due = expires_at(window, self.allowed_lateness_ms);
         }
-        if is_prolonged || Some(session.due) > self.watermark {
-            session.looked_at = session.due;
-            self.due.push(session.due, id, key.clone());
+        let due = session.due(gap_ms, lateness_ms);
+        if is_prolonged || Some(due) > self.watermark {
+            session.looked_at = due;
+            self.due.push(due, id, key.clone());
             return Some(self.kept(key, at, has_result));
         }
         let state = DueState::Last(sessions.remove(at).state);
@@ -265,13 +266,13 @@ impl<S> Session<S> {
         !self.is_complete && self.first <= time && time < ends
     }
 
-    /// Takes in a row, and returns the state.
-    #[inline]
-    fn prolong(&mut self, time: EventTime, gap_ms: i64) -> &mut S {
-        // Without a branch, because either is as likely.
-        self.last_row = self.last_row.max(time);
-        self.due = self.last_row.saturating_add(gap_ms - 1);
-        &mut self.state
+    /// When it is due: for its result, or when it is complete to be freed.
+    fn due(&self, gap_ms: i64, allowed_lateness_ms: u64) -> EventTime {
+        let window = Window::of_session(self.first, self.last_row, gap_ms);
+        match self.is_complete {
+            true => expires_at(window, allowed_lateness_ms),
+            false => window.last(),
+        }
     }
 }
 
