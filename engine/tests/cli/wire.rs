@@ -250,6 +250,25 @@ fn a_slow_receiver_takes_its_time_and_everything() {
 }
 
 #[test]
+fn every_sender_to_a_receiver_that_goes_on_is_told_that_everything_arrived() {
+    let mut receiving = Receiving::start(&["--type", "int64"]);
+    for _ in 0..10 {
+        let output = send(
+            &receiving.at,
+            &["--type", "int64"],
+            "{\"data\": [[1, 2]]}\n",
+        );
+        assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+    }
+    receiving.child.kill().unwrap();
+    let ends = receiving.ended().0;
+    assert_eq!(
+        ends.iter().filter(|line| line["end"] == "closed").count(),
+        10
+    );
+}
+
+#[test]
 fn with_once_nobody_else_is_served() {
     let receiving = Receiving::start(&["--type", "int64", "--once"]);
     let first = TcpStream::connect(&receiving.at).unwrap();
@@ -279,7 +298,19 @@ fn what_cannot_be_used_is_said_before_anything_is_sent() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("missing.arrow");
     let missing = Path::to_str(&missing).unwrap();
-    let cases: [(&[&str], &str); 5] = [
+    let a_folder = Path::to_str(folder.path()).unwrap();
+    let cases: [(&[&str], &str); 6] = [
+        (
+            &[
+                "send",
+                "--connect",
+                "127.0.0.1:1",
+                "--type",
+                "int64",
+                a_folder,
+            ],
+            "directory",
+        ),
         (
             &["recv", "--listen", "127.0.0.1", "--type", "int64"],
             "HOST:PORT",

@@ -1,7 +1,7 @@
 //! `ringway send`: puts lines, or the batches of a file, on the wire.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use arrow::array::RecordBatch;
 use clap::Args;
 use ringway::data_plane::{ConnectOptions, DataPlane, PlaneOptions, TransportChoice};
-use ringway::edge::remote::RemoteOptions;
+use ringway::edge::remote::{FinishError, RemoteOptions};
 use ringway::edge::{Bell, RejectReason, Sender};
 use ringway::element::StreamElement;
 use ringway::job::file::Span;
@@ -64,7 +64,8 @@ Examples:
 The lines are those of recv (see ringway recv --help). The stream is closed at the end of the input, and
 failed by a line {\"end\": \"error\", \"reason\": \"...\"}.
 
-Exit codes: 0 the peer has everything, 1 it does not, 2 the command line cannot be used.";
+Exit codes: 0 the peer has everything, 1 it does not, 2 the command line cannot be used or the input
+cannot be opened.";
 
 /// Elements, or what the input says of its end.
 type Lines = Box<dyn Iterator<Item = Result<Line, String>>>;
@@ -131,15 +132,22 @@ fn send_all(mut sender: Sender<RecordBatch>, lines: Lines) -> Result<(), String>
             }
         };
         if let Err(rejected) = sender.push(element) {
-            return Err(match rejected.reason {
-                RejectReason::Closed => "the peer wants no more".to_owned(),
-                reason => reason.to_string(),
-            });
+            return Err(refusal(&rejected.reason));
         }
     }
     sender
         .finish_and_wait(DELIVERY_TIME_MAX)
-        .map_err(|error| error.to_string())
+        .map_err(|error| match error {
+            FinishError::Rejected(reason) => refusal(&reason),
+            error @ FinishError::TimedOut => error.to_string(),
+        })
+}
+
+fn refusal(reason: &RejectReason) -> String {
+    match reason {
+        RejectReason::Closed => "the peer wants no more".to_owned(),
+        reason => reason.to_string(),
+    }
 }
 
 /// Opens what is to be sent.
@@ -155,7 +163,12 @@ fn input(args: &SendArgs) -> Result<Lines, String> {
         return Ok(of_lines(lines, "standard input".to_owned(), wire_type));
     };
     let name = path.display().to_string();
-    let file = File::open(path).map_err(|error| format!("{name}: {error}"))?;
+    let wrong = |error: io::Error| format!("{name}: {error}");
+    let file = File::open(path).map_err(wrong)?;
+    // A folder can be opened as a file, and only reading it fails.
+    if file.metadata().map_err(wrong)?.is_dir() {
+        return Err(wrong(ErrorKind::IsADirectory.into()));
+    }
     Ok(of_lines(BufReader::new(file), name, wire_type))
 }
 

@@ -85,7 +85,9 @@ fn kind_of(error: &SessionError, broken: Option<&str>) -> FailureKind {
             Some(broken) => FailureKind::ConnectionLost(broken.to_owned()),
             None => FailureKind::PeerLost,
         },
-        SessionError::PeerStalled { .. } => FailureKind::PeerStalled(text),
+        SessionError::PeerStalled { what, silence } => {
+            FailureKind::PeerStalled(format!("{what} for {} ms", silence.as_millis()))
+        }
         SessionError::Frame(_)
         | SessionError::Credit(_)
         | SessionError::Unexpected { .. }
