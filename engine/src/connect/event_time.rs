@@ -60,7 +60,8 @@ impl EventTimeLayout {
             if field.name() == EVENT_TIME_COLUMN {
                 return Err(event_time_error(format!(
                     "`{name}` becomes the column `{EVENT_TIME_COLUMN}`, but there is another \
-                     column of this name: read that one, or leave it out with `columns`"
+                     column of this name: read that one, or leave it out of the columns that \
+                     are read (`columns` of Parquet, `schema` of text)"
                 )));
             }
             fields.push(field.as_ref().clone());

@@ -95,8 +95,8 @@ impl SourceOptions {
             Self::Ndjson(options) => Arc::new(NdjsonSource::new(options, base)?),
             Self::Nexmark(options) => Arc::new(NexmarkSource::new(options)?),
             Self::Parquet(options) => Arc::new(ParquetSource::new(options, base)?),
-            Self::Socket(options) => Arc::new(LiveSource::socket(options)?),
-            Self::Stdin(options) => Arc::new(LiveSource::stdin(options)?),
+            Self::Socket(options) => Arc::new(LiveSource::socket(options, base)?),
+            Self::Stdin(options) => Arc::new(LiveSource::stdin(options, base)?),
         })
     }
 }

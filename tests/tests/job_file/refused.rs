@@ -86,6 +86,14 @@ fn an_unknown_key_is_refused_and_the_one_that_was_meant_is_named() {
 }
 
 #[test]
+fn the_keys_that_there_are_are_listed_once() {
+    let from = "connector = \"generator\"\nrows = 100";
+    let csv = "connector = \"csv\"\npath = \"data/orders.csv\"\nsomething_else = 1";
+    let message = load(&changed(from, csv)).unwrap_err().to_string();
+    assert_eq!(message.matches("`watermark`").count(), 1, "{message}");
+}
+
+#[test]
 fn a_missing_key_is_refused_at_its_table() {
     refused(
         "where = \"id % 2 = 0\"\n",
@@ -509,6 +517,13 @@ fn files_that_are_missing_are_refused() {
         22,
         "sinks.out.path",
         &["nowhere"],
+    );
+    refused(
+        "parallelism = 2",
+        "parallelism = 2\nspill_dir = \"nowhere\"",
+        4,
+        "job.spill_dir",
+        &["no folder", "nowhere", "create it first"],
     );
     let missing = LoadedJob::load(Path::new("nowhere.toml"), &Overrides::default()).unwrap_err();
     assert!(

@@ -153,6 +153,8 @@ fn what_keeps_state_by_key_says_what_it_needs() {
     refused(&dedup, 0, "", &["the key `key` is missing", "same"]);
     let dedup = with("type = \"deduplicate\"\nkey = \"bidder\"\nttl = \"5\"");
     refused(&dedup, 4, "ttl", &["units are"]);
+    let dedup = with("type = \"deduplicate\"\nkey = \"bidder\"\nttl = \"0s\"");
+    refused(&dedup, 4, "ttl", &["more than 0"]);
     let session = with("type = \"session\"\ngap = \"0s\"\naggregates = [\"count(*) AS n\"]");
     refused(&session, 3, "gap", &["more than 0"]);
     let session = with("type = \"session\"\ngap = \"1s\"\naggregates = [\"sum(x) AS n\"]");

@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -36,6 +37,10 @@ pub struct StdinOptions {
     /// What a row does that cannot be understood. Default `"fail"`.
     #[serde(default)]
     pub on_error: OnError,
+    /// Where to write the rows that are left out: one JSON object a line, with their line, the
+    /// reason and the text. Needs `on_error = "skip"`. Default: nowhere.
+    #[serde(default)]
+    pub bad_rows: Option<PathBuf>,
     /// The column that holds the event time. Default: the column `event_time` if there is one.
     #[serde(default)]
     pub event_time: Option<String>,
@@ -58,6 +63,10 @@ pub struct SocketOptions {
     /// What a row does that cannot be understood. Default `"fail"`.
     #[serde(default)]
     pub on_error: OnError,
+    /// Where to write the rows that are left out: one JSON object a line, with their line, the
+    /// reason and the text. Needs `on_error = "skip"`. Default: nowhere.
+    #[serde(default)]
+    pub bad_rows: Option<PathBuf>,
     /// The column that holds the event time. Default: the column `event_time` if there is one.
     #[serde(default)]
     pub event_time: Option<String>,
@@ -96,35 +105,40 @@ enum LiveEnd {
 }
 
 impl LiveSource {
-    /// Reads standard input.
+    /// Reads standard input. A relative path of `bad_rows` begins at `base`.
     ///
     /// # Errors
-    /// When the schema cannot be understood, or there is no standard input.
-    pub fn stdin(options: StdinOptions) -> Result<Self, ConnectError> {
+    /// When an option cannot be understood, or there is no standard input.
+    pub fn stdin(options: StdinOptions, base: &Path) -> Result<Self, ConnectError> {
         let input = rustix::io::dup(std::io::stdin());
         let input = input.map_err(|error| ConnectError::file(Path::new("stdin"), error))?;
-        Self::of_input("stdin".to_owned(), input, options)
+        Self::of_input("stdin".to_owned(), input, options, base)
     }
 
     /// Reads `input`, which messages call `name`, as if it were standard input: for embedders
-    /// that have a pipe or a connection.
+    /// that have a pipe or a connection. A relative path of `bad_rows` begins at `base`.
     ///
     /// # Errors
-    /// When the schema cannot be understood.
+    /// When an option cannot be understood, or `bad_rows` is what is to be read.
     pub fn of_input(
         name: String,
         input: OwnedFd,
         options: StdinOptions,
+        base: &Path,
     ) -> Result<Self, ConnectError> {
-        Self::new(name, LiveEnd::Open(input), None, options)
+        if let Some(bad_rows) = &options.bad_rows {
+            require_other_file(&input, &base.join(bad_rows))?;
+        }
+        Self::new(name, LiveEnd::Open(input), None, options, base)
     }
 
     /// Listens at 127.0.0.1 and reads what the first connection sends. Nobody is asked who they
-    /// are, which is why only this host is listened to.
+    /// are, which is why only this host is listened to. A relative path of `bad_rows` begins at
+    /// `base`.
     ///
     /// # Errors
-    /// When the schema cannot be understood, or the port is taken.
-    pub fn socket(options: SocketOptions) -> Result<Self, ConnectError> {
+    /// When an option cannot be understood, or the port is taken.
+    pub fn socket(options: SocketOptions, base: &Path) -> Result<Self, ConnectError> {
         let unusable = |error| ConnectError::option("port", format!("cannot be used: {error}"));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
@@ -132,11 +146,18 @@ impl LiveSource {
             form: options.form,
             schema: options.schema,
             on_error: options.on_error,
+            bad_rows: options.bad_rows,
             event_time: options.event_time,
             watermark: options.watermark,
         };
         let name = format!("socket {address}");
-        Self::new(name, LiveEnd::Listener(listener), Some(address), options)
+        Self::new(
+            name,
+            LiveEnd::Listener(listener),
+            Some(address),
+            options,
+            base,
+        )
     }
 
     fn new(
@@ -144,18 +165,21 @@ impl LiveSource {
         input: LiveEnd,
         address: Option<SocketAddr>,
         options: StdinOptions,
+        base: &Path,
     ) -> Result<Self, ConnectError> {
         let (columns, event_time) = (&options.schema, options.event_time.as_deref());
-        let on_error = options.on_error;
+        let bad = (options.on_error, options.bad_rows.as_deref());
         let format: Arc<dyn LiveFormat> = match options.form {
             LineForm::Ndjson => Arc::new(TextFormat::live(
                 NdjsonForm::live(columns, event_time)?,
-                on_error,
-            )),
+                bad,
+                base,
+            )?),
             LineForm::Csv => Arc::new(TextFormat::live(
                 CsvForm::live(columns, event_time)?,
-                on_error,
-            )),
+                bad,
+                base,
+            )?),
         };
         Ok(Self {
             name,
@@ -198,6 +222,10 @@ impl SourceConnector for LiveSource {
         false
     }
 
+    fn bad_rows_path(&self) -> Option<PathBuf> {
+        self.format.bad_rows().map(Path::to_owned)
+    }
+
     fn build(&self, subtask: &Subtask) -> Box<dyn Source<RecordBatch>> {
         let taken = || {
             let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
@@ -216,6 +244,18 @@ impl SourceConnector for LiveSource {
         let (stats, watermark) = (self.stats.clone(), self.watermark.clone());
         Box::new(SplitSource::of(Box::new(input), stats, watermark))
     }
+}
+
+/// Makes sure that the file `bad_rows` is not `input`, which may come from a file too.
+fn require_other_file(input: &OwnedFd, bad_rows: &Path) -> Result<(), ConnectError> {
+    let (Ok(written), Ok(read)) = (std::fs::metadata(bad_rows), rustix::fs::fstat(input)) else {
+        return Ok(());
+    };
+    if (written.dev(), written.ino()) != (read.st_dev, read.st_ino) || !written.is_file() {
+        return Ok(());
+    }
+    let reason = "is the file that this source reads: give another one";
+    Err(ConnectError::option("bad_rows", reason))
 }
 
 /// The input of one subtask: all lines, or none.

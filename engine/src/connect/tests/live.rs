@@ -184,7 +184,8 @@ fn a_watched_folder_may_be_empty_where_the_columns_are_given() {
 fn of_pipe(options: &str) -> (std::io::PipeWriter, LiveSource) {
     let (read, write) = std::io::pipe().unwrap();
     let options: StdinOptions = toml::from_str(&format!("{SCHEMA}{options}")).unwrap();
-    let source = LiveSource::of_input("stdin".to_owned(), read.into(), options).unwrap();
+    let name = "stdin".to_owned();
+    let source = LiveSource::of_input(name, read.into(), options, Path::new("/")).unwrap();
     (write, source)
 }
 
@@ -240,6 +241,54 @@ fn a_bad_line_of_standard_input_is_named_or_skipped() {
 }
 
 #[test]
+fn bad_lines_of_standard_input_go_to_a_file_with_their_numbers() {
+    let dir = tempfile::tempdir().unwrap();
+    let bad = dir.path().join("bad.ndjson");
+    let skip = format!("on_error = 'skip'\nbad_rows = '{}'", bad.display());
+    let (mut write, connector) = of_pipe(&skip);
+    assert_eq!(connector.bad_rows_path().as_ref(), Some(&bad));
+    write
+        .write_all(b"{\"id\":1}\nnonsense\n{\"id\":2}\n{\"id\":\"x\"}")
+        .unwrap();
+    drop(write);
+    assert_eq!(rows(&Stepped::open(&connector, 0, 1).run().unwrap()), 2);
+    let written = std::fs::read_to_string(&bad).unwrap();
+    let left_out: Vec<serde_json::Value> = written
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let told = |key: &str| -> Vec<_> { left_out.iter().map(|row| row[key].clone()).collect() };
+    assert_eq!(told("file"), ["stdin", "stdin"]);
+    assert_eq!(told("line"), [2, 4]);
+    assert_eq!(told("row"), ["nonsense", "{\"id\":\"x\"}"]);
+}
+
+#[test]
+fn a_file_that_standard_input_comes_from_is_not_overwritten_with_its_bad_lines() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("in.ndjson");
+    std::fs::write(&path, "nonsense\n").unwrap();
+    let of_file = |options: &str| {
+        let options: StdinOptions = toml::from_str(&format!("{SCHEMA}{options}")).unwrap();
+        let input = std::fs::File::open(&path).unwrap();
+        LiveSource::of_input("stdin".to_owned(), input.into(), options, dir.path())
+    };
+    let error = of_file("on_error = 'skip'\nbad_rows = 'in.ndjson'")
+        .err()
+        .unwrap();
+    assert!(
+        error.to_string().contains("that this source reads"),
+        "{error}"
+    );
+    let error = of_file("bad_rows = 'bad.ndjson'").err().unwrap();
+    assert!(
+        error.to_string().contains("`on_error = \"skip\"`"),
+        "{error}"
+    );
+    assert!(of_file("on_error = 'skip'\nbad_rows = 'bad.ndjson'").is_ok());
+}
+
+#[test]
 fn a_source_that_waits_for_input_stops_when_it_is_dropped() {
     let (write, connector) = of_pipe("");
     let mut source = Stepped::open(&connector, 0, 1);
@@ -256,7 +305,7 @@ fn a_source_that_waits_for_input_stops_when_it_is_dropped() {
 #[test]
 fn a_socket_gives_the_lines_of_its_first_connection() {
     let options = toml::from_str(&format!("port = 0\n{SCHEMA}")).unwrap();
-    let connector = LiveSource::socket(options).unwrap();
+    let connector = LiveSource::socket(options, Path::new("/")).unwrap();
     assert_eq!(connector.parallelism_max(), Some(1));
     let mut source = Stepped::open(&connector, 0, 2);
     let idle = Stepped::open(&connector, 1, 2).run().unwrap();

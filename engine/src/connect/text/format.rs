@@ -71,13 +71,17 @@ impl<F: LineForm> TextFormat<F> {
     }
 
     /// What lines are `form`, which come by themselves.
-    pub(crate) const fn live(form: F, on_error: OnError) -> Self {
-        Self {
+    pub(crate) fn live(
+        form: F,
+        (on_error, bad_rows): (OnError, Option<&Path>),
+        base: &Path,
+    ) -> Result<Self, ConnectError> {
+        Ok(Self {
             form,
             on_error,
-            bad_rows: None,
+            bad_rows: BadRows::new(bad_rows, base, on_error, &[])?,
             compression: TextCompression::None,
-        }
+        })
     }
 
     /// The splits of `files`, each of about `split_bytes` where text can be entered in the middle:
@@ -185,6 +189,9 @@ pub(crate) trait LiveFormat: Send + Sync {
     /// The schema of the rows: column 0 is the event time.
     fn schema(&self) -> SchemaRef;
 
+    /// Where rows are written that are left out.
+    fn bad_rows(&self) -> Option<&Path>;
+
     /// Reads `input`, which messages call `name`.
     fn open(&self, input: TextInput, name: PathBuf) -> Result<Box<dyn SplitReader>, ConnectError>;
 }
@@ -192,6 +199,10 @@ pub(crate) trait LiveFormat: Send + Sync {
 impl<F: LineForm> LiveFormat for TextFormat<F> {
     fn schema(&self) -> SchemaRef {
         self.form.layout().schema().clone()
+    }
+
+    fn bad_rows(&self) -> Option<&Path> {
+        self.bad_rows.as_ref().map(BadRows::path)
     }
 
     fn open(&self, input: TextInput, name: PathBuf) -> Result<Box<dyn SplitReader>, ConnectError> {

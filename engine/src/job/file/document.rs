@@ -57,7 +57,8 @@ impl Document {
         let message = match misfit.kind {
             MisfitKind::Other(message) => message,
             MisfitKind::UnknownKey { key, known } => {
-                let known: Vec<&str> = known.iter().chain(also).copied().collect();
+                let more = also.iter().filter(|key| !known.contains(key));
+                let known: Vec<&str> = known.iter().chain(more).copied().collect();
                 format!("unknown key `{key}`{}", did_you_mean(&key, &known))
             }
         };

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::connect::ConnectorStats;
 use crate::job::{Graph, Plan, PlanError};
 
-use super::document::Document;
+use super::document::{Document, under};
 use super::error::{JobFileError, Place};
 use super::inputs::{Section, declared, in_order};
 use super::options::{JobOptions, Overrides, Subtasks};
@@ -122,10 +122,7 @@ impl LoadedJob {
         let graph = Graph::new(top.name.unwrap_or_else(|| "job".to_owned()));
         let mut wiring = Wiring::new(&document, graph, options.parallelism(), &consumers);
         wiring.graph.note(text.as_bytes());
-        wiring.spill_dir = options
-            .spill_dir
-            .as_ref()
-            .map(|dir| document.base.join(dir));
+        wiring.spill_dir = spill_dir(&document, &options)?;
         let (mut source_list, mut sink_list) = (Vec::new(), Vec::new());
         for this in declared
             .iter()
@@ -209,6 +206,20 @@ impl LoadedJob {
             }
         })
     }
+}
+
+/// Where what is spilled goes, if the job says so. That no stage needs it yet is no reason to
+/// learn only after the first one that it is not there.
+fn spill_dir(document: &Document, options: &JobOptions) -> Result<Option<PathBuf>, JobFileError> {
+    let Some(dir) = &options.spill_dir else {
+        return Ok(None);
+    };
+    let dir = document.base.join(dir);
+    if dir.is_dir() {
+        return Ok(Some(dir));
+    }
+    let message = format!("there is no folder {}: create it first", dir.display());
+    Err(document.error(&under(&[], &["job", "spill_dir"]), message))
 }
 
 impl fmt::Debug for LoadedJob {

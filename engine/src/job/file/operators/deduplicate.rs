@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::grouped::require_positive;
 use super::own_keys;
 use crate::job::Port;
 use crate::job::file::error::JobFileError;
@@ -19,6 +20,7 @@ struct Keys {
 
 pub(super) fn add(wiring: &mut Wiring<'_>, consumer: &Consumer<'_>) -> Result<(), JobFileError> {
     let Keys { ttl } = own_keys(wiring, consumer)?;
+    require_positive(wiring, consumer, "ttl", ttl.map(Span::ms))?;
     let input = wiring.input(consumer)?;
     let Some(key_columns) = input.key().map(<[usize]>::to_vec) else {
         let message = "the key `key` is missing: rows of which columns are the same?";
