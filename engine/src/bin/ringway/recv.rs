@@ -66,7 +66,8 @@ Examples:
   ringway recv --listen 127.0.0.1:0 --type string --delay-ms 100
 
 Each line is one element: {\"data\": [[event_time, value...], ...]}, {\"watermark\": 1000}, {\"idle\": 1500},
-{\"barrier\": 7, \"mode\": \"aligned\", \"terminal\": false}, {\"drain\": {\"subtask\": 3, \"target_parallelism\": 8}};
+{\"barrier\": 7, \"mode\": \"aligned\", \"terminal\": false},
+{\"drain\": {\"subtask\": 3, \"target_parallelism\": 8}};
 the last of a stream is {\"end\": \"closed\"} or {\"end\": \"error\", \"reason\": \"...\"}.
 With --type arrow a row is an array of all columns, and no event time is needed.
 
