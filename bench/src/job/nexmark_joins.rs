@@ -192,7 +192,7 @@ struct Q8Window<'a> {
 
 impl<'a> Q8Window<'a> {
     /// The window of `time`, of those that are in order.
-    fn at<'w>(windows: &'w mut VecDeque<Self>, time: i64) -> &'w mut Self {
+    fn at(windows: &mut VecDeque<Self>, time: i64) -> &mut Self {
         let start = time - time.rem_euclid(TEN_SECONDS_MS);
         let at = match windows.iter().position(|window| window.start >= start) {
             Some(at) if windows[at].start == start => return &mut windows[at],

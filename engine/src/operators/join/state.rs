@@ -304,7 +304,7 @@ impl Meeting {
         let start = offer.next;
         let start = start.unwrap_or_else(|| candidates.before(time + self.from));
         let mut next = start;
-        while let Some(kept) = candidates.get_mut(next) {
+        while let Some(kept) = candidates.row_mut(next) {
             if i128::from(kept.time) > time + self.upto {
                 break;
             }

@@ -19,6 +19,7 @@ pub(super) struct Waiting<K: KeyForm, T> {
     due: DueKeys<K::Key>,
     next_number: u64,
     /// Lists of keys that are gone, for others.
+    #[expect(clippy::vec_box, reason = "a list moves between here and its key by its pointer")]
     spare: Vec<Box<VecDeque<Kept<T>>>>,
 }
 
@@ -36,13 +37,14 @@ pub(super) struct Kept<T> {
 pub(super) struct KeptRows<T> {
     first: Kept<T>,
     /// None until there are more, so that a key with one row is small.
+    #[expect(clippy::box_collection, reason = "a pointer is a third of a list")]
     rest: Option<Box<VecDeque<Kept<T>>>>,
 }
 
 impl<K: KeyForm, T> Waiting<K, T> {
     /// The rows of a key.
     pub(super) fn of_key(&mut self, key: &K::Key) -> Option<&mut KeptRows<T>> {
-        self.by_key.get_mut(key)
+        self.by_key.state_mut(key)
     }
 
     /// Keeps a row; where `once` says so only if none of its key and time is kept. Returns
@@ -64,7 +66,7 @@ impl<K: KeyForm, T> Waiting<K, T> {
             row: Some(row.clone()),
             matched: matched.into(),
         };
-        match self.by_key.get_mut(key) {
+        match self.by_key.state_mut(key) {
             Some(rows) => {
                 let Some(at) = rows.place_of(time, once) else {
                     return false;
@@ -102,7 +104,7 @@ impl<K: KeyForm, T> Waiting<K, T> {
             // Invariant: its time was looked at just above, and what is due waits. The rows of a
             // key are due in the order in which they wait.
             let (_, _, key) = self.due.pop().expect("looked at");
-            let rows = self.by_key.get_mut(&key).expect("a key with a row");
+            let rows = self.by_key.state_mut(&key).expect("a key with a row");
             let second = rows.rest.as_mut().and_then(|rest| rest.pop_front());
             let kept = match second {
                 Some(second) => std::mem::replace(&mut rows.first, second),
@@ -154,7 +156,7 @@ impl<T> KeptRows<T> {
 
     /// The row at a place.
     #[inline]
-    pub(super) fn get_mut(&mut self, at: usize) -> Option<&mut Kept<T>> {
+    pub(super) fn row_mut(&mut self, at: usize) -> Option<&mut Kept<T>> {
         match at {
             0 => Some(&mut self.first),
             at => self.rest.as_mut()?.get_mut(at - 1),

@@ -36,10 +36,10 @@ pub(crate) trait KeyMap<K, V>: Default {
     fn get(&self, key: &K) -> Option<&V>;
 
     /// The state of `key`, to change.
-    fn get_mut(&mut self, key: &K) -> Option<&mut V>;
+    fn state_mut(&mut self, key: &K) -> Option<&mut V>;
 
     /// The state of `key`; where there is none, that of `make`, if that makes one.
-    fn get_or_make(&mut self, key: &K, make: impl FnOnce() -> Option<V>) -> Option<&mut V>;
+    fn state_or_make(&mut self, key: &K, make: impl FnOnce() -> Option<V>) -> Option<&mut V>;
 
     /// Gives `key`, which has none, state.
     fn insert(&mut self, key: &K, state: V);
@@ -57,11 +57,11 @@ impl<K: Eq + Hash + Clone, V> KeyMap<K, V> for HashMap<K, V, FastHash> {
         self.get(key)
     }
 
-    fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+    fn state_mut(&mut self, key: &K) -> Option<&mut V> {
         self.get_mut(key)
     }
 
-    fn get_or_make(&mut self, key: &K, make: impl FnOnce() -> Option<V>) -> Option<&mut V> {
+    fn state_or_make(&mut self, key: &K, make: impl FnOnce() -> Option<V>) -> Option<&mut V> {
         match self.entry(key.clone()) {
             std::collections::hash_map::Entry::Occupied(entry) => Some(entry.into_mut()),
             std::collections::hash_map::Entry::Vacant(entry) => Some(entry.insert(make()?)),
@@ -98,12 +98,12 @@ impl<V> KeyMap<u32, V> for NumberMap<V> {
     }
 
     #[inline]
-    fn get_mut(&mut self, key: &u32) -> Option<&mut V> {
+    fn state_mut(&mut self, key: &u32) -> Option<&mut V> {
         self.0.get_mut(*key as usize)?.as_mut()
     }
 
     #[inline]
-    fn get_or_make(&mut self, key: &u32, make: impl FnOnce() -> Option<V>) -> Option<&mut V> {
+    fn state_or_make(&mut self, key: &u32, make: impl FnOnce() -> Option<V>) -> Option<&mut V> {
         let at = *key as usize;
         if at >= self.0.len() {
             self.0.resize_with(at + 1, || None);

@@ -24,12 +24,12 @@ impl SlotTable {
     pub(super) fn get(&self, key: u32) -> Option<u32> {
         let slot = match self.first.get(key as usize) {
             Some(slot) => *slot,
-            None => self.get_from_page(key)?,
+            None => self.paged(key)?,
         };
         (slot != NO_SLOT).then_some(slot)
     }
 
-    fn get_from_page(&self, key: u32) -> Option<u32> {
+    fn paged(&self, key: u32) -> Option<u32> {
         let page = self.pages.get(key as usize / PAGE_KEYS)?.as_ref()?;
         Some(page[key as usize % PAGE_KEYS])
     }

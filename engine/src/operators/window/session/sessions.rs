@@ -90,7 +90,7 @@ impl<K: KeyForm, S> Sessions<K, S> {
     /// its key and the row changes nothing but when it ends, as most do.
     #[inline]
     pub(super) fn prolonged(&mut self, key: &K::Key, time: EventTime) -> Option<&mut S> {
-        match self.by_key.get_mut(key)? {
+        match self.by_key.state_mut(key)? {
             Few::One(session) if session.takes(time, self.gap_ms) => {
                 // Without a branch, because a later time is as likely as the same.
                 session.last_row = session.last_row.max(time);
@@ -115,7 +115,7 @@ impl<K: KeyForm, S> Sessions<K, S> {
             self.watermark.is_some_and(expired)
         };
         let make = || (!is_late()).then(Few::default);
-        let sessions = self.by_key.get_or_make(key, make)?;
+        let sessions = self.by_key.state_or_make(key, make)?;
         let gap = i128::from(self.gap_ms);
         let at = i128::from(time);
         let live = sessions.as_slice();
@@ -185,7 +185,7 @@ impl<K: KeyForm, S> Sessions<K, S> {
             let Some(at) = self.position(&key, id) else {
                 continue;
             };
-            let session = &mut self.by_key.get_mut(&key)?.as_mut_slice()[at];
+            let session = &mut self.by_key.state_mut(&key)?.as_mut_slice()[at];
             session.is_changed = false;
             if session.is_complete {
                 return Some(self.kept(key, at, true));
@@ -201,7 +201,7 @@ impl<K: KeyForm, S> Sessions<K, S> {
                 break (looked_at, id, key, at);
             }
         };
-        let sessions = self.by_key.get_mut(&key).expect("what is due has a key");
+        let sessions = self.by_key.state_mut(&key).expect("what is due has a key");
         let session = &mut sessions.as_mut_slice()[at];
         let window = Window::of_session(session.first, session.last_row, self.gap_ms);
         let (gap_ms, lateness_ms) = (self.gap_ms, self.allowed_lateness_ms);
