@@ -90,8 +90,8 @@ impl<K: Eq + Hash + Clone, S, R: Clone> TopState<K, S, R> {
     }
 
     /// Ranks a row that is not late. `stands` says where a row that was ranked before stands to
-    /// it: less is ahead, and stays there where it is equal; `make` makes what is kept. Calls `kept` for each window in which the key is
-    /// new. Returns whether it is among the first.
+    /// it: less is ahead, and stays there where it is equal; `make` makes what is kept. Calls
+    /// `kept` for each window in which the key is new. Returns whether it is among the first.
     pub(crate) fn offer(
         &mut self,
         key: &K,
