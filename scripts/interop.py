@@ -109,7 +109,8 @@ def run_recv(ringway, wire_type, frames):
 
 
 def typed(values, *columns):
-    schema = pa.schema([pa.field("event_time", pa.int64())] + [pa.field(*column, nullable=False) for column in columns])
+    fields = [pa.field(*column, nullable=False) for column in columns]
+    schema = pa.schema([pa.field("event_time", pa.int64())] + fields)
     arrays = [pa.array([row[index] for row in values], field.type) for index, field in enumerate(schema)]
     return pa.record_batch(arrays, schema=schema)
 
@@ -138,7 +139,10 @@ def batches():
     """Batches of any schema: name, batch, the rows that `recv` prints."""
     ints = pa.array([1, None, 3], pa.int32())
     cases = {
-        "decimals": (pa.array([Decimal("1.25"), None, Decimal("-3.10")], pa.decimal128(9, 2)), ["1.25", None, "-3.10"]),
+        "decimals": (
+            pa.array([Decimal("1.25"), None, Decimal("-3.10")], pa.decimal128(9, 2)),
+            ["1.25", None, "-3.10"],
+        ),
         "dictionary": (pa.array(["a", None, "a"]).dictionary_encode(), ["a", None, "a"]),
         "views": (pa.array(["short", None, "longer than twelve bytes"], pa.string_view()), None),
         "lists": (pa.array([[1, 2], None, []], pa.list_(pa.int32())), None),
@@ -149,7 +153,10 @@ def batches():
         "floats": (pa.array([1.5, None, float("nan")]), [1.5, None, "NaN"]),
         "fixed-binary": (pa.array([b"ab", None, b"cd"], pa.binary(2)), ["6162", None, "6364"]),
         "nothing": (pa.nulls(3), None),
-        "runs": (pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array(["x", "y"])), ["x", "x", "y"]),
+        "runs": (
+            pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array(["x", "y"])),
+            ["x", "x", "y"],
+        ),
         "slice": (pa.array(list(range(100)), pa.int64()).slice(37, 3), None),
     }
     for name, (array, shown) in cases.items():
@@ -171,7 +178,10 @@ CONTROL = [
     ({"barrier": 7, "mode": "aligned", "terminal": False}, frame(BARRIER, struct.pack(">QB", 7, 0))),
     ({"barrier": 8, "mode": "unaligned", "terminal": False}, frame(BARRIER, struct.pack(">QB", 8, 1))),
     ({"barrier": 9, "mode": 7, "terminal": False}, frame(BARRIER, struct.pack(">QB", 9, 7))),
-    ({"barrier": 2**64 - 1, "mode": "aligned", "terminal": True}, frame(TERMINAL, struct.pack(">QB", 2**64 - 1, 0))),
+    (
+        {"barrier": 2**64 - 1, "mode": "aligned", "terminal": True},
+        frame(TERMINAL, struct.pack(">QB", 2**64 - 1, 0)),
+    ),
     ({"drain": {"subtask": 3, "target_parallelism": 8}}, frame(DRAIN, struct.pack(">II", 3, 8))),
 ]
 
@@ -190,7 +200,8 @@ def cases(ringway, folder):
         yield f"recv-{codec}", lambda c=codec: check_recv(ringway, "arrow", ipc(table, compression=c), rows)
     old = {"metadata_version": pa.ipc.MetadataVersion.V4}
     yield "recv-metadata-v4", lambda: check_recv(ringway, "arrow", ipc(table, **old), rows)
-    yield "recv-legacy-framing", lambda: check_recv(ringway, "arrow", ipc(table, use_legacy_format=True), rows)
+    legacy = ipc(table, use_legacy_format=True)
+    yield "recv-legacy-framing", lambda: check_recv(ringway, "arrow", legacy, rows)
     yield "send-split", lambda: check_split(ringway, folder)
     yield "send-control", lambda: check_send_control(ringway, folder)
     yield "recv-control", lambda: check_recv_control(ringway)
