@@ -87,9 +87,9 @@ pub fn unacknowledged_bytes(socket: impl AsFd) -> io::Result<usize> {
 
 /// Has the socket reset when it is closed, unless the peer has yet to take something from it.
 ///
-/// For one that has ended its own direction, and whose peer has not: where the window of this side is closed, the
-/// kernel would answer the peer's probes for a minute after the socket is gone, and the peer
-/// would wait for room all that time.
+/// For one that has ended its own direction, and whose peer has not: where the window of this
+/// side is closed, the kernel would answer the peer's probes for a minute after the socket is
+/// gone, and the peer would wait for room all that time.
 pub(crate) fn reset_on_close(stream: &TcpStream) {
     if unacknowledged_bytes(stream).is_ok_and(|bytes| bytes == 0) {
         // Where it cannot be set the peer learns of it later.
