@@ -19,7 +19,10 @@ pub(super) struct Waiting<K: KeyForm, T> {
     due: DueKeys<K::Key>,
     next_number: u64,
     /// Lists of keys that are gone, for others.
-    #[expect(clippy::vec_box, reason = "a list moves between here and its key by its pointer")]
+    #[expect(
+        clippy::vec_box,
+        reason = "a list moves between here and its key by its pointer"
+    )]
     spare: Vec<Box<VecDeque<Kept<T>>>>,
 }
 
