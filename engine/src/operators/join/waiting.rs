@@ -193,6 +193,7 @@ impl<T> KeptRows<T> {
         reason = "a list moves between here and its key by its pointer"
     )]
     #[inline]
+    #[expect(clippy::vec_box, reason = "as where they are kept")]
     fn insert(&mut self, at: usize, kept: Kept<T>, spare: &mut Vec<Box<VecDeque<Kept<T>>>>) {
         let rest = self
             .rest
