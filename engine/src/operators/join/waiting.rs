@@ -188,10 +188,6 @@ impl<T> KeptRows<T> {
     }
 
     /// Puts a row before the one at `at`.
-    #[expect(
-        clippy::vec_box,
-        reason = "a list moves between here and its key by its pointer"
-    )]
     #[inline]
     #[expect(clippy::vec_box, reason = "as where they are kept")]
     fn insert(&mut self, at: usize, kept: Kept<T>, spare: &mut Vec<Box<VecDeque<Kept<T>>>>) {
