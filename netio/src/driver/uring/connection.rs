@@ -16,6 +16,7 @@ use crate::buffer::Body;
 use crate::driver::outgoing::Outgoing;
 use crate::driver::slots::Key;
 use crate::driver::{Chunk, Completion, ConnectionId, Socket};
+use crate::net::reset_on_close;
 
 /// A connection. What the kernel reads and writes for it stays in it until the operation has
 /// come back for the last time; only then is it let go.
@@ -156,6 +157,9 @@ impl Connection {
             return;
         }
         self.stage = Stage::Closing;
+        if !self.ended && matches!(self.sending, Sending::Ended) {
+            reset_on_close(&self.stream);
+        }
         if self.is_idle() {
             return;
         }
