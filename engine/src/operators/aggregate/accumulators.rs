@@ -97,6 +97,19 @@ impl Accumulators {
         Ok(())
     }
 
+    /// The counts of all slots, where counting rows is all that is asked for: whoever finds the
+    /// slot of a row may count it at once, instead of [`Accumulators::update`].
+    pub(crate) fn counts_alone(&mut self) -> Option<&mut [i64]> {
+        match &mut self.aggregates[..] {
+            [Aggregate { spec, store, .. }]
+                if spec.kind == AggregateKind::Count && spec.filter.is_none() =>
+            {
+                store.counts_mut()
+            }
+            _ => None,
+        }
+    }
+
     /// Takes in slot `from[i]` of `other` into slot `into[i]`, for each `i`.
     pub(crate) fn merge(&mut self, into: &[u32], other: &Self, from: &[u32]) {
         for (aggregate, other) in self.aggregates.iter_mut().zip(&other.aggregates) {

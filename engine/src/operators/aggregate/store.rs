@@ -42,6 +42,14 @@ impl Store {
         })
     }
 
+    /// The counts, if that is what it holds.
+    pub(super) fn counts_mut(&mut self) -> Option<&mut [i64]> {
+        match self {
+            Self::Count(counts) => Some(counts),
+            _ => None,
+        }
+    }
+
     /// State of the same kind, without slots.
     pub(super) fn empty_like(&self) -> Self {
         match self {

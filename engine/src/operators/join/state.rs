@@ -4,7 +4,7 @@ use crate::element::EventTime;
 use crate::operators::state::KeyForm;
 
 use super::kind::{Alone, JoinKind};
-use super::time::{JoinTime, JoinTimes};
+use super::time::{JoinTime, JoinTimes, OnlyTime};
 use super::waiting::{KeptRows, Waiting};
 
 /// Rows whose time is past that one call lets go of, so that freeing many does not hold the
@@ -40,6 +40,7 @@ pub(super) struct JoinState<K: KeyForm, L, R> {
 pub(super) struct Entry<'a, K: KeyForm, A, B> {
     meeting: Meeting,
     time: JoinTime,
+    only_time: OnlyTime,
     own: &'a mut Waiting<K, A>,
     other: &'a mut Waiting<K, B>,
 }
@@ -108,6 +109,7 @@ impl<K: KeyForm, L: Clone, R: Clone> JoinState<K, L, R> {
                 frontier: self.frontier,
             },
             time: self.time,
+            only_time: OnlyTime::of(self.time),
             own: &mut self.left,
             other: &mut self.right,
         }
@@ -127,6 +129,7 @@ impl<K: KeyForm, L: Clone, R: Clone> JoinState<K, L, R> {
                 frontier: self.frontier,
             },
             time: self.time,
+            only_time: OnlyTime::of(self.time),
             own: &mut self.right,
             other: &mut self.left,
         }
@@ -193,7 +196,7 @@ impl<K: KeyForm, A: Clone, B> Entry<'_, K, A, B> {
         out: &mut impl JoinOutput<A, B>,
         kept: &mut impl FnMut(&K::Key),
     ) -> Option<Entering<K::Key, A>> {
-        let Some(time) = self.time.only_time_of(time) else {
+        let Some(time) = self.only_time.at(time) else {
             let mut entering = Entering {
                 key: key.cloned(),
                 row,

@@ -2,7 +2,7 @@
 
 use crate::element::{EVENT_TIME_MAX, EventTime, Watermark};
 use crate::operators::SpecError;
-use crate::operators::window::{Window, WindowAssigner};
+use crate::operators::window::{Pane, Window, WindowAssigner};
 
 use super::kind::JoinKind;
 
@@ -93,15 +93,8 @@ impl JoinTime {
     }
 
     /// The time at which a row of event time `time` joins, if it is always one.
-    #[inline]
-    pub(super) fn only_time_of(self, time: EventTime) -> Option<EventTime> {
-        match self {
-            Self::Interval(_) => Some(time),
-            Self::SameWindow(assigner) if assigner.is_tumbling() => {
-                Some(assigner.pane_of(time).last)
-            }
-            Self::SameWindow(_) => None,
-        }
+    fn only_time_of(self, time: EventTime) -> Option<EventTime> {
+        OnlyTime::of(self).at(time)
     }
 
     /// The first join time that may still come after `watermark`. Windows are complete when the
@@ -150,6 +143,42 @@ impl JoinTime {
                 timestamp: timestamp.saturating_sub(held_ms.max(0)),
                 ..watermark
             },
+        }
+    }
+}
+
+/// The times at which rows join, where each has one.
+pub(super) enum OnlyTime {
+    Own,
+    /// That of the window, with the one of the row before, in which most rows are too.
+    Window(WindowAssigner, Pane),
+    /// Rows may have several.
+    Not,
+}
+
+impl OnlyTime {
+    pub(super) fn of(time: JoinTime) -> Self {
+        match time {
+            JoinTime::Interval(_) => Self::Own,
+            JoinTime::SameWindow(windows) if windows.is_tumbling() => {
+                Self::Window(windows, windows.pane_of(0))
+            }
+            JoinTime::SameWindow(_) => Self::Not,
+        }
+    }
+
+    /// The time at which a row of event time `time` joins.
+    #[inline]
+    pub(super) fn at(&mut self, time: EventTime) -> Option<EventTime> {
+        match self {
+            Self::Own => Some(time),
+            Self::Window(windows, pane) => {
+                if !pane.contains(time) {
+                    *pane = windows.pane_of(time);
+                }
+                Some(pane.last)
+            }
+            Self::Not => None,
         }
     }
 }

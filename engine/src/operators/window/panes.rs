@@ -29,6 +29,8 @@ pub(super) struct Panes {
     assigner: WindowAssigner,
     pub(super) interner: KeyInterner,
     pub(super) accumulators: Accumulators,
+    /// Slots of the accumulators, in use or not.
+    slots_len: usize,
     pool: SlotPool,
     by_start: BTreeMap<EventTime, usize>,
     panes: Vec<LivePane>,
@@ -58,6 +60,7 @@ impl Panes {
             assigner,
             interner: KeyInterner::new(schema, key_columns)?,
             accumulators: Accumulators::new(schema, aggregates)?,
+            slots_len: 0,
             pool: SlotPool::default(),
             by_start: BTreeMap::new(),
             panes: Vec::new(),
@@ -83,7 +86,11 @@ impl Panes {
         self.interner.intern(batch, &mut keys)?;
         let mut slots = std::mem::take(&mut self.slot_buffer);
         slots.clear();
-        slots.reserve(times.len());
+        let slots_max = self.pool.count() + times.len();
+        if slots_max > self.slots_len {
+            self.slots_len = slots_max.next_power_of_two();
+            self.accumulators.resize(self.slots_len);
+        }
         let mut row = 0;
         while row < times.len() {
             let index = self.index_of(times[row]);
@@ -95,10 +102,15 @@ impl Panes {
             row = rows.end;
             let (pool, interner) = (&mut self.pool, &mut self.interner);
             let keys = keys[rows].iter();
-            slots.extend(keys.map(|key| held.slot_of(*key, pool, interner)));
+            let found = keys.map(|key| held.slot_of(*key, pool, interner));
+            match self.accumulators.counts_alone() {
+                Some(counts) => found.for_each(|slot| counts[slot as usize] += 1),
+                None => slots.extend(found),
+            }
         }
-        self.accumulators.resize(self.pool.count());
-        self.accumulators.update(batch, &slots)?;
+        if self.accumulators.counts_alone().is_none() {
+            self.accumulators.update(batch, &slots)?;
+        }
         self.slot_buffer = slots;
         self.key_buffer = keys;
         Ok(())

@@ -433,3 +433,41 @@ fn a_spec_that_does_not_fit_the_input_is_refused() {
         Some(SpecError::NoColumn { column: 6, .. })
     ));
 }
+
+#[test]
+fn counts_that_are_all_that_is_asked_for_are_those_among_others() {
+    let mut random = Random::new("counts_that_are_all_that_is_asked_for");
+    for _ in 0..20 {
+        let (size, lateness_ms) = (random.between(1, 20), random.below(10));
+        let windows = WindowAssigner::sliding(size, random.between(1, size + 1), 0);
+        let all = spec(windows.expect("windows"), &[1], lateness_ms);
+        let alone = WindowSpec {
+            aggregates: all.aggregates[..1].to_vec(),
+            ..all.clone()
+        };
+        let (mut all, mut alone) = (window_operator(all, 1), window_operator(alone, 1));
+        let mut around = 0;
+        for _ in 0..30 {
+            around += random.between(0, 9);
+            let rows: Vec<Input> = (0..random.below(40))
+                .map(|_| {
+                    let time = (random.below(9) > 0).then(|| around + random.between(-12, 8));
+                    (time, Some(random.between(0, 9)), "text", None)
+                })
+                .collect();
+            for harness in [&mut all, &mut alone] {
+                harness.push(batch(&rows));
+                harness.watermark::<RecordBatch>(Watermark::active(around - 4));
+            }
+            let first = |batches: Vec<RecordBatch>| {
+                let columns = batches.iter().map(|batch| batch.project(&[0, 1, 2, 3, 4]));
+                texts(
+                    &columns
+                        .collect::<Result<Vec<_>, _>>()
+                        .expect("five columns"),
+                )
+            };
+            assert_eq!(first(alone.take_data()), first(all.take_data()));
+        }
+    }
+}

@@ -169,14 +169,19 @@ impl SessionAggregate {
                 }
             }
         }
+        let is_counted = self.accumulators.counts_alone().is_some();
         if placed.late.is_empty() {
-            self.accumulators.update(batch, &placed.slots)?;
+            if !is_counted {
+                self.accumulators.update(batch, &placed.slots)?;
+            }
         } else {
             let mut taken = vec![true; batch.num_rows()];
             placed.late.iter().for_each(|row| taken[*row] = false);
             let taken = BooleanArray::from(taken);
-            let in_time = filter_batch(batch, &taken)?;
-            self.accumulators.update(&in_time, &placed.slots)?;
+            if !is_counted {
+                let in_time = filter_batch(batch, &taken)?;
+                self.accumulators.update(&in_time, &placed.slots)?;
+            }
             if let Some(tag) = self.late {
                 let others = BooleanArray::new(!taken.values(), None);
                 out.emit_side(tag, filter_batch(batch, &others)?);
@@ -214,7 +219,10 @@ impl SessionAggregate {
                 continue;
             }
             if let Some(slot) = self.sessions.prolonged(key, *time) {
-                placed.slots.push(*slot);
+                match self.accumulators.counts_alone() {
+                    Some(counts) => counts[*slot as usize] += 1,
+                    None => placed.slots.push(*slot),
+                }
                 continue;
             }
             let (interner, pool) = (&mut self.interner, &mut self.pool);
@@ -232,7 +240,10 @@ impl SessionAggregate {
                 released += 1;
             };
             match self.sessions.session_of(key, *time, create, merge) {
-                Some(slot) => placed.slots.push(*slot),
+                Some(slot) => match self.accumulators.counts_alone() {
+                    Some(counts) => counts[*slot as usize] += 1,
+                    None => placed.slots.push(*slot),
+                },
                 None => {
                     self.counts.late_rows += 1;
                     placed.late.push(row);

@@ -293,3 +293,46 @@ fn metadata_stays_and_a_key_is_found_by_position() {
     };
     assert_eq!((column(3), column(4)), (vec![3, 4], vec![1, 2]));
 }
+
+#[test]
+fn counts_that_are_all_that_is_asked_for_are_those_among_others() {
+    let mut random = Random::new("counts_that_are_all_that_is_asked_for");
+    for _ in 0..20 {
+        let (gap_ms, lateness_ms) = (random.between(1, 9), random.below(9));
+        let spec = SessionSpec {
+            gap_ms,
+            key_columns: vec![1],
+            aggregates: vec![AggregateSpec::count("count")],
+            allowed_lateness_ms: lateness_ms,
+            late: None,
+        };
+        let alone = SessionAggregate::new(batch(&[]).schema(), spec).expect("a fitting spec");
+        let mut alone: Harness<_, RecordBatch> = Harness::new(alone, 1);
+        let mut all = columnar(gap_ms, lateness_ms, 1);
+        let mut around = 0;
+        for _ in 0..40 {
+            around += random.between(0, 6);
+            let rows: Vec<Row<Value>> = (0..random.below(20))
+                .map(|_| Row {
+                    value: (random.between(0, 4), 1),
+                    event_time: (random.below(9) > 0).then(|| around + random.between(-15, 9)),
+                })
+                .collect();
+            for harness in [&mut all, &mut alone] {
+                harness.push(batch(&rows));
+                harness.watermark::<RecordBatch>(Watermark::active(around - 6));
+            }
+            let first = |batches: Vec<RecordBatch>| -> Vec<RecordBatch> {
+                let columns = batches.iter().map(|batch| batch.project(&[0, 1, 2, 3, 4]));
+                let columns = columns.map(|batch| batch.expect("five columns").columns().to_vec());
+                columns
+                    .map(|columns| {
+                        let names = ["time", "start", "end", "key", "count"];
+                        RecordBatch::try_from_iter(names.into_iter().zip(columns)).expect("named")
+                    })
+                    .collect()
+            };
+            assert_eq!(first(alone.take_data()), first(all.take_data()));
+        }
+    }
+}
