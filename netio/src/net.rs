@@ -16,7 +16,6 @@ pub use bind::{BindError, Bound, DATA_BIND_HOST_VARIABLE, bind, data_bind_host};
 pub use connect::{ConnectOptions, Connecting, connect};
 pub use connect_error::{Attempt, ConnectError};
 pub use host_port::{HostPort, InvalidHostPort};
-pub(crate) use options::reset_on_close;
 pub use options::{
     KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_PROBES, TEND_EVERY, USER_TIMEOUT,
     set_stream_options, tend_stream, unacknowledged_bytes,

@@ -35,9 +35,6 @@ pub(super) trait Stream {
 
     /// Ends the direction that is written.
     fn shutdown_write(&self) -> Result<(), Errno>;
-
-    /// Resets when it is dropped, unless the peer has yet to take something from it.
-    fn reset_on_close(&self) {}
 }
 
 /// What a stream may be ready for.
@@ -146,9 +143,6 @@ impl<S: Stream> Connections<S> {
     /// Takes a connection out, which completes its closing.
     pub(super) fn close(&mut self, connection: ConnectionId) -> Option<S> {
         let gone = self.slots.remove(connection.into())?;
-        if gone.is_half_closed() {
-            gone.stream.reset_on_close();
-        }
         self.done.push(Completion::Closed { connection });
         Some(gone.stream)
     }

@@ -85,18 +85,6 @@ pub fn unacknowledged_bytes(socket: impl AsFd) -> io::Result<usize> {
     queued_bytes::<SIOCOUTQ>(socket)
 }
 
-/// Has the socket reset when it is closed, unless the peer has yet to take something from it.
-///
-/// For one that has ended its own direction, and whose peer has not: where the window of this
-/// side is closed, the kernel would answer the peer's probes for a minute after the socket is
-/// gone, and the peer would wait for room all that time.
-pub(crate) fn reset_on_close(stream: &TcpStream) {
-    if unacknowledged_bytes(stream).is_ok_and(|bytes| bytes == 0) {
-        // Where it cannot be set the peer learns of it later.
-        let _ = rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO));
-    }
-}
-
 fn queued_bytes<const REQUEST: Opcode>(socket: impl AsFd) -> io::Result<usize> {
     // SAFETY: the requests of this module write an int.
     let question = unsafe { Getter::<REQUEST, i32>::new() };

@@ -16,7 +16,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch, String>>>;
 
 /// Rows of NDJSON from which the schema is inferred: enough to meet rare fields, and read in a
-/// moment.
+/// moment. A field that comes later is an error.
 const INFERRED_ROWS: usize = 10_000;
 
 /// An Arrow file begins with this, and a stream does not.
@@ -77,9 +77,9 @@ fn ndjson(file: File) -> Result<Batches, String> {
     let (schema, _) =
         infer_json_schema_from_seekable(&mut reader, Some(INFERRED_ROWS)).map_err(text)?;
     reader.rewind().map_err(|error| error.to_string())?;
-    Ok(of(ReaderBuilder::new(Arc::new(schema))
-        .build(reader)
-        .map_err(text)?))
+    // A field that comes after those rows only would be left out without a word otherwise.
+    let builder = ReaderBuilder::new(Arc::new(schema)).with_strict_mode(true);
+    Ok(of(builder.build(reader).map_err(text)?))
 }
 
 fn of(batches: impl Iterator<Item = Result<RecordBatch, ArrowError>> + 'static) -> Batches {
@@ -146,6 +146,22 @@ mod tests {
             let batches: Vec<_> = open(&path).unwrap().collect::<Result<_, _>>().unwrap();
             assert_eq!(batches, std::slice::from_ref(&batch), "{}", path.display());
         }
+    }
+
+    #[test]
+    fn a_field_that_comes_too_late_for_the_schema_is_an_error_and_not_left_out() {
+        let folder = TempDir::new().unwrap();
+        let path = written(&folder, "rows.ndjson", |mut file| {
+            let rows = "{\"n\": 1}\n".repeat(INFERRED_ROWS);
+            file.write_all(rows.as_bytes()).unwrap();
+            file.write_all(b"{\"n\": 1, \"late\": 2}\n").unwrap();
+        });
+        let batches = open(&path).unwrap().collect::<Result<Vec<_>, _>>();
+        let said = batches.unwrap_err();
+        assert!(
+            said.contains("rows.ndjson") && said.contains("late"),
+            "{said}"
+        );
     }
 
     #[test]

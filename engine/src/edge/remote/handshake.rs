@@ -160,13 +160,12 @@ impl Link for Handshake {
                 self.peer_has_ended = true;
                 self.broken = Some(why);
                 self.outflow.clear();
-                if let Phase::Detaching(edge, adopt) =
-                    std::mem::replace(&mut self.phase, Phase::Gone)
-                {
-                    lock(&self.state).put_back(edge, adopt);
-                    self.leaving.finish(io);
-                } else {
-                    self.phase = Phase::Waiting;
+                match std::mem::replace(&mut self.phase, Phase::Gone) {
+                    Phase::Detaching(edge, adopt) => {
+                        lock(&self.state).put_back(edge, adopt);
+                        self.leaving.finish(io);
+                    }
+                    phase => self.phase = phase,
                 }
             }
             // No body is begun here.

@@ -9,7 +9,6 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, sen
 
 use crate::buffer::Body;
 use crate::driver::nonblocking::{Readiness, Stream};
-use crate::net::reset_on_close;
 
 impl Stream for TcpStream {
     fn read(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
@@ -36,10 +35,6 @@ impl Stream for TcpStream {
 
     fn shutdown_write(&self) -> Result<(), Errno> {
         shutdown(self, Shutdown::Write)
-    }
-
-    fn reset_on_close(&self) {
-        reset_on_close(self);
     }
 }
 

@@ -278,11 +278,6 @@ impl<S: Stream> Connection<S> {
         next
     }
 
-    /// Whether this side has ended its direction, and the peer has not.
-    pub(super) fn is_half_closed(&self) -> bool {
-        matches!(self.sending, Sending::Ended) && !matches!(self.receiving, Receiving::Ended)
-    }
-
     /// Tells that nothing more comes, because the peer has ended its direction or the
     /// connection is broken.
     fn end(&mut self, connection: ConnectionId, progress: usize, turn: &mut Turn<'_>) -> Next {

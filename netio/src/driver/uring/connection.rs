@@ -16,7 +16,6 @@ use crate::buffer::Body;
 use crate::driver::outgoing::Outgoing;
 use crate::driver::slots::Key;
 use crate::driver::{Chunk, Completion, ConnectionId, Socket};
-use crate::net::reset_on_close;
 
 /// A connection. What the kernel reads and writes for it stays in it until the operation has
 /// come back for the last time; only then is it let go.
@@ -157,14 +156,12 @@ impl Connection {
             return;
         }
         self.stage = Stage::Closing;
-        if !self.ended && matches!(self.sending, Sending::Ended) {
-            reset_on_close(&self.stream);
-        }
-        if self.is_idle() {
-            return;
-        }
         // Closing the descriptor alone would end nothing: what is under way keeps the socket.
-        let _ = self.stream.shutdown(Shutdown::Both);
+        // A shutdown of both directions would end it, but lets the receive that is under way
+        // take what has come without a word to the peer: the kernel opens no window for a
+        // direction that was shut, and has no reason to reset a socket that was read to its
+        // end. So a peer whose window was closed would wait for as long as the kernel answers
+        // for that socket, which is a minute. `proceed` cancels what is received.
         if self.outgoing_is_in_flight() {
             io.ring.cancel(Token::new(Operation::Send, self.key));
         }

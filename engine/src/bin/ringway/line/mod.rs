@@ -237,6 +237,15 @@ mod tests {
     }
 
     #[test]
+    fn rows_without_columns_are_as_many_empty_arrays() {
+        let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(3));
+        let schema = std::sync::Arc::new(arrow::datatypes::Schema::empty());
+        let batch = RecordBatch::try_new_with_options(schema, Vec::new(), &options).unwrap();
+        let line = of_element(&StreamElement::Data(batch), None).unwrap();
+        assert_eq!(line, r#"{"data":[[],[],[]]}"#);
+    }
+
+    #[test]
     fn an_end_says_whether_all_is_there() {
         let lost = Ending::Failed(Failure::peer_lost("edge"));
         assert_eq!(of_ending(&Ending::End, None), r#"{"end":"closed"}"#);

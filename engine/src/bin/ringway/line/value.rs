@@ -13,7 +13,8 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use serde_json::{Map, Number, Value};
 
 /// The value at `row`: numbers and booleans as such, binary as lowercase hex, lists as arrays,
-/// structures and maps as objects. Decimals, NaN, the infinities, dates and times are strings,
+/// structures and maps as objects (as arrays of pairs where a name or key comes twice, or keys
+/// are no texts). Decimals, NaN, the infinities, dates and times are strings,
 /// as JSON has no form for them that keeps every value.
 ///
 /// # Errors
@@ -90,14 +91,14 @@ fn list(items: &dyn Array) -> Result<Value, ArrowError> {
 }
 
 fn structure(array: &StructArray, row: usize) -> Result<Value, ArrowError> {
-    let mut object = Map::new();
-    for (field, column) in array.fields().iter().zip(array.columns()) {
-        object.insert(field.name().clone(), value(column.as_ref(), row)?);
-    }
-    Ok(Value::Object(object))
+    let fields = array.fields().iter().zip(array.columns());
+    let entries = fields.map(|(field, column)| {
+        let name = Value::String(field.name().clone());
+        Ok((name, value(column.as_ref(), row)?))
+    });
+    Ok(entries_of(entries.collect::<Result<_, ArrowError>>()?))
 }
 
-/// An object where keys are strings, else an array of pairs.
 fn map(array: &MapArray, row: usize) -> Result<Value, ArrowError> {
     let entries = array.value(row);
     let (keys, values) = (entries.column(0), entries.column(1));
@@ -105,21 +106,26 @@ fn map(array: &MapArray, row: usize) -> Result<Value, ArrowError> {
     for entry in 0..entries.len() {
         pairs.push((value(keys.as_ref(), entry)?, value(values.as_ref(), entry)?));
     }
-    let is_text = matches!(
-        keys.data_type(),
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
-    );
-    if !is_text {
-        let pairs = pairs
-            .into_iter()
-            .map(|(key, value)| Value::Array(vec![key, value]));
-        return Ok(Value::Array(pairs.collect()));
+    Ok(entries_of(pairs))
+}
+
+/// An object where the keys are texts of which none comes twice, else an array of pairs.
+fn entries_of(pairs: Vec<(Value, Value)>) -> Value {
+    let mut object = Map::new();
+    for (key, value) in &pairs {
+        if let Value::String(key) = key {
+            object.insert(key.clone(), value.clone());
+        }
     }
-    let entries = pairs.into_iter().map(|(key, value)| match key {
-        Value::String(key) => (key, value),
-        other => (other.to_string(), value),
-    });
-    Ok(Value::Object(entries.collect()))
+    if object.len() == pairs.len() {
+        return Value::Object(object);
+    }
+    let pairs = pairs.into_iter();
+    Value::Array(
+        pairs
+            .map(|(key, value)| Value::Array(vec![key, value]))
+            .collect(),
+    )
 }
 
 /// As Arrow itself shows it: decimals, dates, times, durations, intervals, run-end encoded.
@@ -217,6 +223,15 @@ mod tests {
             shown(StructArray::from(fields.to_vec())),
             [json!({"name": "a", "live": true})]
         );
+    }
+
+    #[test]
+    fn what_has_a_name_twice_is_shown_as_pairs_and_loses_nothing() {
+        let column = |value: &str| Arc::new(StringArray::from(vec![value])) as ArrayRef;
+        let field = || Arc::new(Field::new("name", DataType::Utf8, false));
+        let fields = vec![(field(), column("a")), (field(), column("b"))];
+        let expected = json!([["name", "a"], ["name", "b"]]);
+        assert_eq!(shown(StructArray::from(fields)), [expected]);
     }
 
     #[test]
