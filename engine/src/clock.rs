@@ -50,6 +50,12 @@ impl Clock {
         Monotonic(self.started.elapsed())
     }
 
+    /// What this clock says at a reading of `other`.
+    pub fn at(&self, reading: Monotonic, other: &Self) -> Monotonic {
+        let at = other.started + reading.0;
+        Monotonic(at.saturating_duration_since(self.started))
+    }
+
     /// Processing time of a monotonic reading of this clock.
     pub fn processing_time(&self, at: Monotonic) -> ProcessingTime {
         self.started_wall_ms.saturating_add(to_ms(at.0))

@@ -89,6 +89,8 @@ pub struct BatchEncoder {
 /// What goes on from one batch to the next of the same schema.
 struct Stream {
     schema: SchemaRef,
+    /// The last one that was found equal to it.
+    equal: SchemaRef,
     encoder: StreamEncoder,
     /// Encodes its batches, if their columns are plain.
     plain: Option<PlainWriter>,
@@ -161,13 +163,14 @@ impl Encoded {
         encoded
     }
 
-    /// The same behind these bytes.
-    fn behind(mut self, bytes: &[u8]) -> Self {
-        let mut head = Vec::with_capacity(bytes.len() + self.head.len());
-        head.extend_from_slice(bytes);
+    /// A stream of it, behind the message with its schema.
+    fn within(mut self, schema: &[u8]) -> Self {
+        let mut head = Vec::with_capacity(schema.len() + self.head.len());
+        head.extend_from_slice(schema);
         head.append(&mut self.head);
-        self.bytes += bytes.len();
+        self.bytes += schema.len();
         self.head = head;
+        self.push(Buffer::from(&END_OF_STREAM), 0);
         self
     }
 
@@ -252,6 +255,12 @@ impl BatchEncoder {
     /// # Errors
     /// [`EncodeError`]: the batch cannot be sent, the next one may.
     pub fn encode(&mut self, batch: &RecordBatch) -> Result<EncodedBatch, EncodeError> {
+        if let Some(stream) = &mut self.stream
+            && stream.is_of(batch.schema_ref())
+            && let Some(body) = stream.encode_plain(batch, self.form)
+        {
+            return Ok(EncodedBatch { schema: None, body });
+        }
         let compact = match batch.num_rows() {
             // What is behind a slice of nothing is not sent; of runs the library would send
             // one that has no value.
@@ -259,8 +268,8 @@ impl BatchEncoder {
             _ => compacted(batch).map_err(refused)?,
         };
         let batch = compact.as_ref().unwrap_or(batch);
-        let is_known = |stream: &Stream| same_schema(&stream.schema, batch.schema_ref());
-        if !self.stream.as_ref().is_some_and(is_known) {
+        let is_known = |stream: &mut Stream| stream.is_of(batch.schema_ref());
+        if !self.stream.as_mut().is_some_and(is_known) {
             let plain = match self.is_compressing {
                 true => None,
                 false => PlainWriter::new(batch.schema_ref(), self.alignment),
@@ -297,21 +306,40 @@ impl Stream {
             encoder: encoder.map_err(refused)?,
             plain,
             has_dictionaries: has_dictionaries(&schema),
+            equal: Arc::clone(&schema),
             schema,
             schema_message: None,
         })
     }
 
+    /// Whether batches of this schema go on with it.
+    fn is_of(&mut self, schema: &SchemaRef) -> bool {
+        if Arc::ptr_eq(&self.schema, schema) || Arc::ptr_eq(&self.equal, schema) {
+            return true;
+        }
+        let is_equal = self.schema == *schema;
+        if is_equal {
+            self.equal = Arc::clone(schema);
+        }
+        is_equal
+    }
+
+    /// The body of a batch of plain columns, once its schema went ahead; none if it is to be
+    /// encoded as any other.
+    fn encode_plain(&self, batch: &RecordBatch, form: Form) -> Option<Encoded> {
+        let schema = self.schema_message.as_ref()?;
+        let body = self.plain.as_ref()?.encode(batch)?;
+        Some(match form {
+            Form::Stream => body.within(schema),
+            Form::Messages { .. } => body,
+        })
+    }
+
     fn encode(&mut self, batch: &RecordBatch) -> Result<EncodedBatch, EncodeError> {
+        let mut body = Encoded::of(self.encoder.encode(batch).map_err(refused)?);
         if self.schema_message.is_some() {
-            let plain = self.plain.as_ref().and_then(|plain| plain.encode(batch));
-            let body = match plain {
-                Some(body) => body,
-                None => Encoded::of(self.encoder.encode(batch).map_err(refused)?),
-            };
             return Ok(EncodedBatch { schema: None, body });
         }
-        let mut body = Encoded::of(self.encoder.encode(batch).map_err(refused)?);
         let bytes = body.first_message_bytes();
         let bytes = bytes.ok_or_else(|| EncodeError("the schema is too large".to_owned()))?;
         let schema = body.split_off_front(bytes);
@@ -332,24 +360,16 @@ impl Stream {
             *self = Self::new(Arc::clone(&self.schema), options, None)?;
         }
         let EncodedBatch { body, .. } = self.encode(batch)?;
-        let mut stream = match &self.schema_message {
-            Some(schema) => body.behind(schema),
-            None => body,
-        };
-        stream.push(Buffer::from(&END_OF_STREAM), 0);
+        let schema = self.schema_message.as_deref().unwrap_or_default();
         Ok(EncodedBatch {
             schema: None,
-            body: stream,
+            body: body.within(schema),
         })
     }
 }
 
 fn refused(error: ArrowError) -> EncodeError {
     EncodeError(error.to_string())
-}
-
-fn same_schema(a: &SchemaRef, b: &SchemaRef) -> bool {
-    Arc::ptr_eq(a, b) || a == b
 }
 
 fn has_dictionaries(schema: &Schema) -> bool {

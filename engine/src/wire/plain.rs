@@ -141,3 +141,6 @@ fn values(column: &dyn Array) -> Option<Buffer> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

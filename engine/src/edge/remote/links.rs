@@ -23,6 +23,12 @@ pub(super) trait Link {
     /// Something was done on its connection.
     fn handle(&mut self, event: Event, io: &mut Io<'_>);
 
+    /// Whether its user has done something since it was pumped. Asked in every turn, so it is
+    /// to be cheap; a link that can't tell is pumped in every turn.
+    fn has_news(&self) -> bool {
+        true
+    }
+
     /// Does what can be done now, and returns how much that was.
     fn pump(&mut self, io: &mut Io<'_>) -> usize;
 
@@ -39,6 +45,13 @@ pub(super) trait Link {
     fn detached(&mut self, socket: Socket) {
         drop(socket);
     }
+}
+
+/// A link, and when it is pumped though nothing has happened.
+struct Driven {
+    link: Box<dyn Link>,
+    /// A link that has just done something may have more to do: it is due at once.
+    due: Option<Duration>,
 }
 
 /// What was done on a connection.
@@ -76,7 +89,7 @@ pub struct Links {
     clock: Clock,
     mailbox: OwnedMailbox,
     bell: Bell,
-    links: HashMap<ConnectionId, Box<dyn Link>>,
+    links: HashMap<ConnectionId, Driven>,
     ports: HashMap<ListenerId, Box<dyn Port>>,
     completions: Vec<Completion>,
     /// Links of which something was done in this poll.
@@ -138,7 +151,7 @@ impl Links {
     /// Whether something would be lost if nobody turned this any more: data that its peer does
     /// not have yet, or a receiver that waits for more.
     pub fn is_needed(&self) -> bool {
-        !self.mailbox.is_empty() || self.links.values().any(|link| link.is_needed())
+        !self.mailbox.is_empty() || self.links.values().any(|driven| driven.link.is_needed())
     }
 
     /// Whether a peer may still connect.
@@ -157,7 +170,8 @@ impl Links {
     /// something, or [`next_timeout`](Self::next_timeout) is over.
     pub fn turn(&mut self) -> usize {
         let mut work = self.obey();
-        let (now, origin) = (Self::now(), self.clock.now());
+        let now = Self::now();
+        let origin = self.clock.at(Monotonic(now), &SESSIONS);
         self.tend(now);
         work += self.pump(now, origin);
         work += self.poll(now, origin);
@@ -189,7 +203,7 @@ impl Links {
 
     /// How long nobody need turn this if neither the bell rings nor the driver has something.
     pub fn next_timeout(&self) -> Option<Duration> {
-        let links = self.links.values().filter_map(|link| link.timeout());
+        let links = self.links.values().filter_map(|driven| driven.due);
         let ports = self.ports.values().filter_map(|port| port.timeout());
         let tend = (!self.links.is_empty()).then_some(self.tend_at);
         let next = links.chain(ports).chain(tend).min()?;
@@ -217,7 +231,8 @@ impl Links {
 
     /// Begins to drive something over a connection.
     pub(super) fn insert(&mut self, connection: ConnectionId, link: Box<dyn Link>) {
-        self.links.insert(connection, link);
+        let due = Some(Duration::ZERO);
+        self.links.insert(connection, Driven { link, due });
     }
 
     /// Takes a listening socket over with what is to be done with its connections.
@@ -251,16 +266,10 @@ impl Links {
     /// handed over in the next turn, which follows at once.
     fn pump_touched(&mut self, now: Duration, origin: Monotonic) {
         for connection in self.touched.drain(..) {
-            if let Some(link) = self.links.get_mut(&connection) {
-                let mut io = Io {
-                    driver: &mut *self.driver,
-                    bodies: &self.bodies,
-                    connection,
-                    now,
-                    origin,
-                };
-                link.pump(&mut io);
-                if link.is_over() {
+            if let Some(driven) = self.links.get_mut(&connection) {
+                let mut io = Io::new(&mut *self.driver, &self.bodies, connection, now, origin);
+                driven.pump(&mut io);
+                if driven.link.is_over() {
                     self.over.push(connection);
                 }
             }
@@ -277,16 +286,13 @@ impl Links {
 
     fn pump(&mut self, now: Duration, origin: Monotonic) -> usize {
         let mut work = 0;
-        for (&connection, link) in &mut self.links {
-            let mut io = Io {
-                driver: &mut *self.driver,
-                bodies: &self.bodies,
-                connection,
-                now,
-                origin,
-            };
-            work += link.pump(&mut io);
-            if link.is_over() {
+        for (&connection, driven) in &mut self.links {
+            if !driven.is_due(now) {
+                continue;
+            }
+            let mut io = Io::new(&mut *self.driver, &self.bodies, connection, now, origin);
+            work += driven.pump(&mut io);
+            if driven.link.is_over() {
                 self.over.push(connection);
             }
         }
@@ -355,22 +361,16 @@ impl Links {
                 return;
             }
             Completion::Detached { connection, socket } => {
-                if let Some(mut link) = self.links.remove(&connection) {
-                    link.detached(socket);
+                if let Some(mut driven) = self.links.remove(&connection) {
+                    driven.link.detached(socket);
                 }
                 return;
             }
             Completion::Closed { .. } | Completion::Woken => return,
         };
-        if let Some(link) = self.links.get_mut(&connection) {
-            let mut io = Io {
-                driver: &mut *self.driver,
-                bodies: &self.bodies,
-                connection,
-                now,
-                origin,
-            };
-            link.handle(event, &mut io);
+        if let Some(driven) = self.links.get_mut(&connection) {
+            let mut io = Io::new(&mut *self.driver, &self.bodies, connection, now, origin);
+            driven.link.handle(event, &mut io);
             if self.touched.last() != Some(&connection) {
                 self.touched.push(connection);
             }
@@ -410,22 +410,49 @@ impl Links {
             "the driver is broken: all its connections are lost"
         );
         let (now, origin) = (Self::now(), self.clock.now());
-        for (&connection, link) in &mut self.links {
-            let mut io = Io {
-                driver: &mut *self.driver,
-                bodies: &self.bodies,
-                connection,
-                now,
-                origin,
-            };
-            link.handle(Event::Lost(why.clone()), &mut io);
-            link.pump(&mut io);
+        for (&connection, driven) in &mut self.links {
+            let mut io = Io::new(&mut *self.driver, &self.bodies, connection, now, origin);
+            driven.link.handle(Event::Lost(why.clone()), &mut io);
+            driven.link.pump(&mut io);
         }
         self.links.clear();
         for (_, mut port) in self.ports.drain() {
             port.fail(&format!("the driver is broken: {why}"));
         }
         self.broken = Some(why);
+    }
+}
+
+impl Driven {
+    fn is_due(&self, now: Duration) -> bool {
+        self.due.is_some_and(|due| due <= now) || self.link.has_news()
+    }
+
+    fn pump(&mut self, io: &mut Io<'_>) -> usize {
+        let work = self.link.pump(io);
+        self.due = match work {
+            0 => self.link.timeout(),
+            _ => Some(io.now),
+        };
+        work
+    }
+}
+
+impl<'a> Io<'a> {
+    fn new(
+        driver: &'a mut dyn Driver,
+        bodies: &'a BodyPool,
+        connection: ConnectionId,
+        now: Duration,
+        origin: Monotonic,
+    ) -> Self {
+        Self {
+            driver,
+            bodies,
+            connection,
+            now,
+            origin,
+        }
     }
 }
 

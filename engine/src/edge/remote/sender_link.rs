@@ -69,6 +69,8 @@ pub(super) struct SenderLink<B: Payload> {
     is_begun: bool,
     is_lingering: bool,
     is_starved: bool,
+    /// The user could not be shown the figures.
+    owes_figures: bool,
 }
 
 enum Waiting<B> {
@@ -110,6 +112,7 @@ impl<B: Payload> SenderLink<B> {
             is_begun: false,
             is_lingering: false,
             is_starved: false,
+            owes_figures: false,
         }
     }
 
@@ -128,7 +131,7 @@ impl<B: Payload> SenderLink<B> {
                 },
                 Waiting::Control(element) => self.push_control(element),
                 Waiting::Data(batch, bytes) => self.begin_batch(batch, bytes, now),
-                Waiting::Work(work) => self.push_work(work, now),
+                Waiting::Work(work) => self.push_work(*work, now),
             };
             match pushed {
                 true => taken += 1,
@@ -214,10 +217,7 @@ impl<B: Payload> SenderLink<B> {
                 self.fail(FailureKind::Unsendable(why), now);
                 false
             }
-            Ok(batch) => {
-                self.waiting = Waiting::Work(Box::new(Work::new(batch, piece, bytes)));
-                true
-            }
+            Ok(batch) => self.push_work(Work::new(batch, piece, bytes), now),
             Err(error) => {
                 self.fail(FailureKind::Unsendable(error), now);
                 false
@@ -226,7 +226,7 @@ impl<B: Payload> SenderLink<B> {
     }
 
     /// Pushes frames of a batch. Returns whether all of them were taken.
-    fn push_work(&mut self, mut work: Box<Work>, now: Duration) -> bool {
+    fn push_work(&mut self, mut work: Work, now: Duration) -> bool {
         let Some((encoder, codec)) = &mut self.encoder else {
             return false;
         };
@@ -242,7 +242,7 @@ impl<B: Payload> SenderLink<B> {
                 if for_credit && !std::mem::replace(&mut self.is_starved, true) {
                     self.stats.saturations += 1;
                 }
-                self.waiting = Waiting::Work(work);
+                self.waiting = Waiting::Work(Box::new(work));
             }
             Pushed::Never(why) => self.fail(FailureKind::Unsendable(why), now),
             Pushed::Over => self.settle(now),
@@ -431,7 +431,8 @@ impl<B: Payload> SenderLink<B> {
             ..self.stats
         };
         self.stats = stats;
-        if stats != self.published && self.shared.publish(stats) {
+        self.owes_figures = stats != self.published && !self.shared.publish(stats);
+        if !self.owes_figures {
             self.published = stats;
         }
     }
@@ -460,6 +461,10 @@ impl<B: Payload> Link for SenderLink<B> {
             }
             Event::BodyProgress(_) | Event::Body(..) => {}
         }
+    }
+
+    fn has_news(&self) -> bool {
+        self.owes_figures || self.ring.as_ref().is_some_and(local::Receiver::has_news)
     }
 
     fn pump(&mut self, io: &mut Io<'_>) -> usize {

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::Io;
 use super::message::Message;
-use super::ring::Done;
+use super::ring::{self, Done};
 use super::token::{Operation, Token};
 use crate::buffer::Body;
 use crate::driver::outgoing::Outgoing;
@@ -123,7 +123,15 @@ impl Connection {
         self.held = false;
     }
 
-    pub(super) fn send(&mut self, queue: &mut VecDeque<Bytes>, io: &mut Io) -> usize {
+    /// Begins a send. With `at_once` the kernel is asked right away for what it takes without
+    /// waiting, which is all of it as long as the peer keeps up; the rest goes with the ring.
+    pub(super) fn send(
+        &mut self,
+        queue: &mut VecDeque<Bytes>,
+        at_once: bool,
+        io: &mut Io,
+        done: &mut Vec<Completion>,
+    ) -> usize {
         let is_open = self.stage == Stage::Open && !self.lost;
         if !is_open || !matches!(self.sending, Sending::Idle) {
             return 0;
@@ -131,9 +139,19 @@ impl Connection {
         let bytes = self.outgoing.gather(queue);
         if bytes > 0 {
             self.sending = Sending::InFlight { last: false };
-            self.submit_send(io);
+            match at_once {
+                true => self.send_at_once(io, done),
+                false => self.submit_send(io),
+            }
         }
         bytes
+    }
+
+    /// What was sent at once is told.
+    pub(super) fn tell_sent(&mut self, done: &mut Vec<Completion>) {
+        if let Sending::InFlight { last } = self.sending {
+            self.finish_send(last, done);
+        }
     }
 
     pub(super) fn shutdown_write(&mut self) {
@@ -323,6 +341,21 @@ impl Connection {
         // back: it is given away only where nothing is received, and the driver lets a
         // connection go only when nothing is under way.
         unsafe { io.ring.receive_into(&self.stream, target, token) };
+    }
+
+    fn send_at_once(&mut self, io: &mut Io, done: &mut Vec<Completion>) {
+        match ring::send_at_once(&self.stream, &self.outgoing) {
+            Ok(bytes) => self.outgoing.advance(bytes),
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(error) => {
+                self.outgoing.clear();
+                return self.break_sending(error.into(), done);
+            }
+        }
+        match self.outgoing.is_empty() {
+            true => io.sent.push(self.key),
+            false => self.submit_send(io),
+        }
     }
 
     fn submit_send(&mut self, io: &mut Io) {
