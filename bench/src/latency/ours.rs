@@ -49,10 +49,7 @@ pub(super) fn send(
             let stats = out.remote_stats().unwrap_or_default();
             frames = (stats.frames > 0).then_some(stats);
         }
-        match latencies.may_sleep() {
-            Some(limit) => links.turn_until(has_worked, limit)?,
-            None => links.turn(true)?,
-        }
+        links.turn_until(has_worked, || latencies.may_sleep())?;
     }
     let elapsed = latencies.elapsed();
     let stats = out.remote_stats().unwrap_or_default();

@@ -92,8 +92,9 @@ pub struct Links {
     links: HashMap<ConnectionId, Driven>,
     ports: HashMap<ListenerId, Box<dyn Port>>,
     completions: Vec<Completion>,
-    /// Links of which something was done in this poll.
+    /// Links that are to be pumped now, and those that are after them.
     touched: Vec<ConnectionId>,
+    later: Vec<ConnectionId>,
     /// Links that are over, to be taken out.
     over: Vec<ConnectionId>,
     broken: Option<String>,
@@ -122,6 +123,7 @@ impl Links {
             ports: HashMap::new(),
             completions: Vec::new(),
             touched: Vec::new(),
+            later: Vec::new(),
             over: Vec::new(),
             broken: None,
             tend_at: Self::now() + TEND_EVERY,
@@ -188,7 +190,8 @@ impl Links {
         if let Err(error) = self.driver.wait(Some(limit)) {
             self.give_up(&error);
         }
-        self.bell.clear();
+        // What rang it is consumed; where nobody did, there is nothing to consume.
+        self.bell.disarm();
     }
 
     /// Arms the bell, turns once more, and sleeps for at most `limit` if that did nothing.
@@ -265,15 +268,23 @@ impl Links {
     /// Lets the links of which something was done take it in. The sends that they make are
     /// handed over in the next turn, which follows at once.
     fn pump_touched(&mut self, now: Duration, origin: Monotonic) {
-        for connection in self.touched.drain(..) {
-            if let Some(driven) = self.links.get_mut(&connection) {
-                let mut io = Io::new(&mut *self.driver, &self.bodies, connection, now, origin);
-                driven.pump(&mut io);
-                if driven.link.is_over() {
-                    self.over.push(connection);
-                }
-            }
+        let mut touched = std::mem::take(&mut self.touched);
+        for connection in touched.drain(..) {
+            self.pump_one(connection, now, origin);
         }
+        self.touched = touched;
+    }
+
+    fn pump_one(&mut self, connection: ConnectionId, now: Duration, origin: Monotonic) -> usize {
+        let Some(driven) = self.links.get_mut(&connection) else {
+            return 0;
+        };
+        let mut io = Io::new(&mut *self.driver, &self.bodies, connection, now, origin);
+        let work = driven.pump(&mut io);
+        if driven.link.is_over() {
+            self.over.push(connection);
+        }
+        work
     }
 
     /// Lets the driver look after its connections, when it is time.
@@ -285,29 +296,38 @@ impl Links {
     }
 
     fn pump(&mut self, now: Duration, origin: Monotonic) -> usize {
-        let mut work = 0;
-        for (&connection, driven) in &mut self.links {
-            if !driven.is_due(now) {
-                continue;
-            }
-            let mut io = Io::new(&mut *self.driver, &self.bodies, connection, now, origin);
-            work += driven.pump(&mut io);
-            if driven.link.is_over() {
-                self.over.push(connection);
+        let (mut first, mut later) = (
+            std::mem::take(&mut self.touched),
+            std::mem::take(&mut self.later),
+        );
+        for (&connection, driven) in &self.links {
+            if driven.link.has_news() {
+                first.push(connection);
+            } else if driven.is_due(now) {
+                later.push(connection);
             }
         }
+        let mut work = 0;
+        for connection in first.drain(..).chain(later.drain(..)) {
+            work += self.pump_one(connection, now, origin);
+        }
+        (self.touched, self.later) = (first, later);
+        work + self.close_ports(now)
+    }
+
+    fn close_ports(&mut self, now: Duration) -> usize {
         let mut closed = Vec::new();
         for (&listener, port) in &mut self.ports {
             if port.is_over(now) {
                 closed.push(listener);
             }
         }
+        let count = closed.len();
         for listener in closed {
             self.driver.stop_listening(listener);
             self.ports.remove(&listener);
-            work += 1;
         }
-        work
+        count
     }
 
     fn poll(&mut self, now: Duration, origin: Monotonic) -> usize {
@@ -425,7 +445,7 @@ impl Links {
 
 impl Driven {
     fn is_due(&self, now: Duration) -> bool {
-        self.due.is_some_and(|due| due <= now) || self.link.has_news()
+        self.due.is_some_and(|due| due <= now)
     }
 
     fn pump(&mut self, io: &mut Io<'_>) -> usize {

@@ -13,7 +13,7 @@ use io_uring::{
 };
 use rustix::event::{EventfdFlags, PollFlags, eventfd};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, sendmsg};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, send, sendmsg};
 
 use super::chunks::ChunkRing;
 use super::message::Message;
@@ -332,8 +332,11 @@ impl Drop for Ring {
 
 /// Sends without waiting what the kernel takes, and says how many bytes that were.
 pub(super) fn send_at_once(socket: &impl AsFd, outgoing: &Outgoing) -> Result<usize, Errno> {
-    let (slices, count) = outgoing.slices();
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    if let Some(segment) = outgoing.sole() {
+        return send(socket, segment, flags);
+    }
+    let (slices, count) = outgoing.slices();
     let mut nothing = SendAncillaryBuffer::default();
     sendmsg(socket, &slices[..count], &mut nothing, flags)
 }
