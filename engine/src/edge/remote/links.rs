@@ -386,7 +386,10 @@ impl Links {
                 }
                 return;
             }
-            Completion::Closed { .. } | Completion::Woken => return,
+            // Also what was rung too late to find anybody asleep is to be consumed, or the
+            // descriptor would be readable, and this thread awake, for ever.
+            Completion::Woken => return self.bell.clear(),
+            Completion::Closed { .. } => return,
         };
         if let Some(driven) = self.links.get_mut(&connection) {
             let mut io = Io::new(&mut *self.driver, &self.bodies, connection, now, origin);
