@@ -160,34 +160,38 @@ fn a_peer_of_version_1_with_large_rows_is_held_back_by_the_bytes_of_the_edge() {
 fn what_passes_leaves_nothing_behind() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let wanted = std::env::var("RINGWAY_PASSED_BYTES").ok();
-    let passed_max = wanted.map_or(512 << 20, |bytes| bytes.parse().unwrap());
+    let wanted = wanted.map_or(512 << 20, |bytes| bytes.parse().unwrap());
     let (mut sender, mut receiver) = edge(&RemoteOptions::default());
-    let batches = passed_max / (ROWS * ROW_BYTES);
+    let rows_wanted: usize = wanted / ROW_BYTES;
     let sending = thread::spawn(move || {
-        for number in 0..batches {
+        let mut sent = 0;
+        while sent < rows_wanted {
             // Of all sizes, so that memory that is kept does not always fit.
-            let batch = batch(number as i64).slice(0, 1 + number % ROWS);
+            let rows = 1 + (sent / ROWS) % ROWS;
+            let batch = batch(sent as i64).slice(0, rows);
             sender
                 .push_timeout(StreamElement::Data(batch), LONG)
                 .unwrap();
+            sent += rows;
         }
         sender.finish().unwrap();
     });
-    let (mut taken, mut warm) = (0, 0);
+    let (mut taken, mut warm) = (0, None);
     loop {
         match receiver.pop_timeout(LONG) {
-            Popped::Element(StreamElement::Data(_)) => taken += 1,
+            Popped::Element(StreamElement::Data(batch)) => taken += batch.num_rows(),
             Popped::Ended(ending) => break assert_eq!(ending, Ending::End),
             other => panic!("{other:?}"),
         }
-        if taken == batches / 4 {
-            warm = resident_bytes();
+        if taken >= rows_wanted / 4 {
+            warm.get_or_insert_with(resident_bytes);
         }
     }
     sending.join().unwrap();
-    let grown = resident_bytes().saturating_sub(warm);
+    assert!(taken >= rows_wanted, "{taken} of {rows_wanted} rows");
+    let grown = resident_bytes().saturating_sub(warm.expect("a quarter came"));
     assert!(
         grown <= SLACK_BYTES,
-        "{grown} bytes more after {taken} batches"
+        "{grown} bytes more after {taken} rows of {ROW_BYTES} bytes"
     );
 }
