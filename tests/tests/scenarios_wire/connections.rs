@@ -10,9 +10,10 @@ use ringway::edge::{EdgeOptions, Ending, Sender, Transport};
 use ringway_shm::Bell;
 use ringway_tests::conformance::EdgeSubject;
 use ringway_tests::conformance::elements::{Numbers, ending, next, number};
+use ringway_tests::sockets::pair;
 use ringway_tests::within::LONG;
 
-use crate::rig::{all_rows, each_until_the_end, on_all, pair};
+use crate::rig::{all_rows, each_until_the_end, on_all};
 
 #[test]
 fn b46_small_messages_do_not_wait_for_each_other() {

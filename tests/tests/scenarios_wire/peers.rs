@@ -1,6 +1,5 @@
 //! B16, B17: peers that send nonsense, to a process of its own that is measured.
 
-use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
@@ -14,10 +13,11 @@ use ringway::element::StreamElement;
 use ringway::wire::Columns;
 use ringway_shm::Bell;
 use ringway_tests::seed::Seeded;
+use ringway_tests::sockets::{CLOSE, frame, recorded};
+use ringway_tests::usage::{open_descriptors, resident_bytes};
 use ringway_tests::within::LONG;
 
 use crate::process::{Process, hear, part, tell};
-use crate::rig::{CLOSE, frame, recorded};
 
 /// Takes every stream, tells how each ended, and what this process uses when asked.
 fn serve(stalled_after: Duration) {
@@ -34,10 +34,7 @@ fn serve(stalled_after: Duration) {
     thread::spawn(|| {
         while hear().is_some() {
             tell("resident", resident_bytes());
-            tell(
-                "descriptors",
-                fs::read_dir("/proc/self/fd").unwrap().count(),
-            );
+            tell("descriptors", open_descriptors());
         }
         std::process::exit(0);
     });
@@ -61,12 +58,6 @@ fn serve(stalled_after: Duration) {
         });
         thread::sleep(Duration::from_micros(100));
     }
-}
-
-fn resident_bytes() -> usize {
-    let statm = fs::read_to_string("/proc/self/statm").unwrap();
-    let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
-    pages * rustix::param::page_size()
 }
 
 /// The process, from outside.

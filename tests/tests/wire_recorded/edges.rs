@@ -2,47 +2,24 @@
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::Shutdown;
 use std::thread;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Int32Type, Int64Type, UInt64Type};
-use ringway::edge::remote::{
-    LinksHandle, RemoteOptions, RemoteParts, receive_over, send_over, spawn_links,
-};
+use ringway::edge::remote::{RemoteOptions, RemoteParts, receive_over, send_over};
 use ringway::edge::{EdgeOptions, Ending, Popped, Receiver};
 use ringway::element::StreamElement;
-use ringway::wire::{Wired, control_of};
-use ringway_netio::driver::{DriverChoice, open};
-use ringway_shm::Bell;
+use ringway::wire::control_of;
+use ringway_tests::sockets::{self, io, pair};
 use ringway_tests::within::LONG;
 
 use crate::{EXAMPLES, hex, named, read, recordings};
 
 type Elements = Vec<StreamElement<RecordBatch>>;
 
-fn io() -> LinksHandle {
-    let made = spawn_links(|| {
-        let opened = open(DriverChoice::Auto).map_err(std::io::Error::other)?;
-        Ok(opened.driver)
-    });
-    made.expect("links").0
-}
-
-fn pair() -> (TcpStream, TcpStream) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let out = TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
-    (out, listener.accept().expect("a connection").0)
-}
-
 fn parts(remote: RemoteOptions) -> RemoteParts<RecordBatch> {
-    RemoteParts {
-        edge: EdgeOptions::named("recorded"),
-        remote,
-        codec: RecordBatch::codec(),
-        peer: "recording".to_owned(),
-        bell: Bell::thread(),
-    }
+    sockets::parts(EdgeOptions::named("recorded"), remote)
 }
 
 fn take(mut receiver: Receiver<RecordBatch>) -> (Elements, Ending) {
