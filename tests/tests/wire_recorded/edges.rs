@@ -14,7 +14,7 @@ use ringway::wire::control_of;
 use ringway_tests::sockets::{self, io, pair};
 use ringway_tests::within::LONG;
 
-use crate::{EXAMPLES, hex, named, read, recordings};
+use crate::{EXAMPLES, STREAMS_MIN, hex, named, read, recordings};
 
 type Elements = Vec<StreamElement<RecordBatch>>;
 
@@ -161,15 +161,17 @@ fn the_examples_of_the_documentation_come_out_of_an_edge_as_they_say() {
 
 #[test]
 fn recorded_streams_come_out_of_an_edge_and_go_on_over_another_unchanged() {
-    let Some(folder) = recordings() else {
+    let Some(folder) = recordings("wire") else {
         return;
     };
+    let mut streams = 0;
     for entry in std::fs::read_dir(&folder).expect("a folder") {
         let name = entry.expect("an entry").file_name();
         let name = name.to_string_lossy();
         let Some(name) = name.strip_suffix(".expected.txt") else {
             continue;
         };
+        streams += 1;
         let text = String::from_utf8(read(&folder.join(format!("{name}.expected.txt"))));
         let expected = expected(&text.expect("a text"));
         let bytes = read(&folder.join(format!("{name}.bin")));
@@ -195,4 +197,5 @@ fn recorded_streams_come_out_of_an_edge_and_go_on_over_another_unchanged() {
             );
         }
     }
+    assert!(streams >= STREAMS_MIN, "{streams} recordings");
 }
