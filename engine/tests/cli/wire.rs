@@ -4,8 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::Path;
 use std::process::{ChildStderr, Output, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -263,17 +262,17 @@ fn a_receiver_that_takes_nothing_stops_its_sender_from_reading() {
     let args = ["send", "--connect", &receiving.at, "--type", "int64"];
     let mut sender = started(ringway(&args).stdin(Stdio::piped()));
     let mut stdin = sender.stdin.take().expect("a pipe");
-    let written = Arc::new(AtomicU64::new(0));
+    let written = Arc::new(Mutex::new(0_u64));
     let counted = Arc::clone(&written);
     let writing = std::thread::spawn(move || {
         while stdin.write_all(b"{\"data\": [[1, 2]]}\n").is_ok() {
-            counted.fetch_add(1, Ordering::SeqCst);
+            *counted.lock().unwrap() += 1;
         }
     });
     let (mut before, since) = (0, Instant::now());
     loop {
         std::thread::sleep(Duration::from_secs(1));
-        let lines = written.load(Ordering::SeqCst);
+        let lines = *written.lock().unwrap();
         assert!(lines < LINES_MAX, "nothing holds the sender back");
         if lines > 0 && lines == before {
             break;
