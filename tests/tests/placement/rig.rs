@@ -1,7 +1,7 @@
 //! Workers with tasks that do nothing but tell what happens to them.
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ringway::clock::{Clock, ProcessingTime};
 use ringway::placement::CpuId;
