@@ -92,12 +92,16 @@ fn played(
 ) -> (usize, Ending) {
     let (mut out, back) = pair();
     let mut receiver = edge.receiver::<RecordBatch>(back, &EdgeOptions::named("read[0] -> map[0]"));
-    out.write_all(bytes).unwrap();
-    out.shutdown(Shutdown::Write).unwrap();
     let mut rows = 0;
-    let ending = each_until_the_end(&mut receiver, |element| match element {
-        StreamElement::Data(batch) => rows += batch.num_rows(),
-        other => panic!("{other:?}"),
+    let ending = thread::scope(|both| {
+        both.spawn(|| {
+            out.write_all(bytes).unwrap();
+            out.shutdown(Shutdown::Write).unwrap();
+        });
+        each_until_the_end(&mut receiver, |element| match element {
+            StreamElement::Data(batch) => rows += batch.num_rows(),
+            other => panic!("{other:?}"),
+        })
     });
     (rows, ending)
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::thread;
 use std::time::Instant;
 
 use ringway::batch::{Payload, Row};
@@ -18,6 +19,15 @@ pub(crate) fn on_all(scenario: impl Fn(&RemoteEdge)) {
     for edge in RemoteEdge::all() {
         check(edge, &scenario);
     }
+}
+
+/// The same for a scenario that mostly waits.
+pub(crate) fn on_all_at_once(scenario: impl Fn(&RemoteEdge) + Sync) {
+    thread::scope(|all| {
+        for edge in RemoteEdge::all() {
+            all.spawn(|| check(edge, &scenario));
+        }
+    });
 }
 
 pub(crate) fn pair() -> (TcpStream, TcpStream) {
