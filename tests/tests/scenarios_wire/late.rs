@@ -9,9 +9,10 @@ use arrow::datatypes::Int64Type;
 use arrow::ipc::reader::StreamReader;
 use ringway::edge::{EdgeOptions, Ending, Popped};
 use ringway_tests::conformance::elements::{next, number};
+use ringway_tests::sockets::{CLOSE, pair};
 use ringway_tests::within::LONG;
 
-use crate::rig::{CLOSE, on_all_at_once, open, pair};
+use crate::rig::{on_all_at_once, open};
 
 /// Long after a sender that waits for nobody is gone.
 const LATE: Duration = Duration::from_secs(2);

@@ -16,10 +16,11 @@ use ringway_shm::Bell;
 use ringway_tests::conformance::elements::{
     Numbers, barrier, ending, next, number, push, value_of, watermark,
 };
+use ringway_tests::sockets::{CLOSE, frame, pair, recorded};
 use ringway_tests::within::LONG;
 
 use crate::process::{Process, part, tell};
-use crate::rig::{CLOSE, each_until_the_end, frame, on_all, open, pair, recorded, rows};
+use crate::rig::{each_until_the_end, on_all, open, rows};
 
 fn connect(plane: &DataPlane, port: u16) -> Sender<Numbers> {
     let options = ConnectOptions::default()
@@ -92,16 +93,12 @@ fn played(
 ) -> (usize, Ending) {
     let (mut out, back) = pair();
     let mut receiver = edge.receiver::<RecordBatch>(back, &EdgeOptions::named("read[0] -> map[0]"));
+    out.write_all(bytes).unwrap();
+    out.shutdown(Shutdown::Write).unwrap();
     let mut rows = 0;
-    let ending = thread::scope(|both| {
-        both.spawn(|| {
-            out.write_all(bytes).unwrap();
-            out.shutdown(Shutdown::Write).unwrap();
-        });
-        each_until_the_end(&mut receiver, |element| match element {
-            StreamElement::Data(batch) => rows += batch.num_rows(),
-            other => panic!("{other:?}"),
-        })
+    let ending = each_until_the_end(&mut receiver, |element| match element {
+        StreamElement::Data(batch) => rows += batch.num_rows(),
+        other => panic!("{other:?}"),
     });
     (rows, ending)
 }
