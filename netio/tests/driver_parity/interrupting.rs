@@ -12,7 +12,6 @@ use crate::worlds::World;
 crate::promises![
     a_connection_can_be_closed_at_each_of_its_completions,
     a_connection_can_be_given_back_at_each_of_its_completions,
-    a_connection_that_is_being_given_back_can_be_closed_at_each_of_its_completions,
     a_driver_can_be_dropped_at_each_of_its_completions,
 ];
 
@@ -36,13 +35,18 @@ struct Side<W: World> {
 }
 
 fn a_connection_can_be_closed_at_each_of_its_completions<W: World>() {
-    at_each(|mut talk: Talk<W>, at| {
-        talk.until_told(at)?;
-        talk.far.driver.close(talk.far.connection);
-        talk.has_only_closed_to_come();
-        talk.ends();
-        Some(())
-    });
+    for is_given_back in [false, true] {
+        at_each(|mut talk: Talk<W>, at| {
+            talk.until_told(at)?;
+            if is_given_back {
+                talk.far.driver.detach(talk.far.connection);
+            }
+            talk.far.driver.close(talk.far.connection);
+            talk.has_only_closed_to_come();
+            talk.ends();
+            Some(())
+        });
+    }
 }
 
 fn a_connection_can_be_given_back_at_each_of_its_completions<W: World>() {
@@ -52,17 +56,6 @@ fn a_connection_can_be_given_back_at_each_of_its_completions<W: World>() {
         let told = talk.until_last();
         assert!(matches!(told, Completion::Detached { .. }), "{told:?}");
         drop(told);
-        talk.ends();
-        Some(())
-    });
-}
-
-fn a_connection_that_is_being_given_back_can_be_closed_at_each_of_its_completions<W: World>() {
-    at_each(|mut talk: Talk<W>, at| {
-        talk.until_told(at)?;
-        talk.far.driver.detach(talk.far.connection);
-        talk.far.driver.close(talk.far.connection);
-        talk.has_only_closed_to_come();
         talk.ends();
         Some(())
     });
