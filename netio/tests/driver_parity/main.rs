@@ -12,6 +12,7 @@ mod bodies;
 mod closing;
 mod detaching;
 mod endings;
+mod interrupting;
 mod kit;
 mod many;
 mod pattern;

@@ -1,5 +1,6 @@
 //! What all scenarios take: connections, rows, and what arrived of them.
 
+use std::thread;
 use std::time::Instant;
 
 use ringway::batch::{Payload, Row};
@@ -16,6 +17,15 @@ pub(crate) fn on_all(scenario: impl Fn(&RemoteEdge)) {
     for edge in RemoteEdge::all() {
         check(edge, &scenario);
     }
+}
+
+/// The same for a scenario that mostly waits.
+pub(crate) fn on_all_at_once(scenario: impl Fn(&RemoteEdge) + Sync) {
+    thread::scope(|all| {
+        for edge in RemoteEdge::all() {
+            all.spawn(|| check(edge, &scenario));
+        }
+    });
 }
 
 /// An edge over a connection with the buffers that the kernel gives.
