@@ -124,7 +124,8 @@ pub trait Driver {
     /// Ends the sending direction (FIN) once the send in flight is done.
     fn shutdown_write(&mut self, connection: ConnectionId);
 
-    /// Ends the connection and drops its socket; [`Completion::Closed`] follows.
+    /// Ends the connection and drops its socket; [`Completion::Closed`] follows. What was done
+    /// on it before and not handed out yet is dropped, also a socket that was to be given back.
     fn close(&mut self, connection: ConnectionId);
 
     /// Bytes that the kernel holds and the peer has not acknowledged (0: it has all), where
