@@ -46,9 +46,24 @@ fn spread(job: &str) -> String {
         .replace(filter, &format!("{filter}\nexchange = \"rebalance\""))
 }
 
-/// Waits until process 0 has shown that rows flow, which a moment must do.
-fn let_run() {
-    std::thread::sleep(Duration::from_millis(1500));
+/// Waits until all processes of a job have come together and have workers, and lets rows flow
+/// for a moment.
+fn let_run(children: &[Child]) {
+    let since = Instant::now();
+    while !children.iter().all(has_workers) {
+        assert!(since.elapsed() < Duration::from_secs(60), "it does not run");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_millis(700));
+}
+
+fn has_workers(child: &Child) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{}/task", child.id()));
+    let mut threads = threads.into_iter().flatten().flatten();
+    threads.any(|thread| {
+        let name = std::fs::read_to_string(thread.path().join("comm"));
+        name.is_ok_and(|name| name.trim() == "ringway-0")
+    })
 }
 
 fn code_and_summary(child: Child) -> (Option<i32>, Value, String) {
@@ -156,7 +171,7 @@ fn one_that_comes_when_all_are_there_is_told_so() {
     let job = endless(folder.path());
     let hosts = free_hosts(2);
     let children = all(&job, &hosts, &[]);
-    let_run();
+    let_run(&children);
     let args = ["--connect-timeout", "1s"];
     let elsewhere = format!("{},127.0.0.1:0", hosts.split(',').next().unwrap());
     let (code, _, errors) = code_and_summary(process(&job, &elsewhere, 1, &args));
@@ -221,7 +236,7 @@ fn a_process_that_is_killed_fails_the_job_and_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let job = endless(folder.path());
         let mut children = all(&job, &free_hosts(2), &[]);
-        let_run();
+        let_run(&children);
         let mut victim = children.remove(killed);
         victim.kill().unwrap();
         victim.wait().unwrap();
@@ -248,7 +263,7 @@ fn a_process_that_hangs_fails_the_job_within_its_time_and_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let job = endless(folder.path());
         let mut children = all(&job, &free_hosts(2), &["--lost-after", "2s"]);
-        let_run();
+        let_run(&children);
         let victim = children.remove(stopped);
         signal(&victim, Signal::STOP);
         let since = Instant::now();
@@ -274,7 +289,7 @@ fn a_signal_to_any_process_cancels_all_with_the_code_of_the_signal() {
         let folder = tempfile::tempdir().unwrap();
         let job = endless(folder.path());
         let children = all(&job, &free_hosts(2), &[]);
-        let_run();
+        let_run(&children);
         signal(&children[signalled], sent);
         for child in children {
             let (exit, summary, errors) = code_and_summary(child);
@@ -294,7 +309,7 @@ fn a_drain_reaches_the_sources_of_all_processes_and_loses_nothing() {
     );
     let job = job.display().to_string();
     let children = all(&job, &free_hosts(2), &["--drain"]);
-    let_run();
+    let_run(&children);
     signal(&children[1], Signal::INT);
     let mut summaries = Vec::new();
     for child in children {
@@ -315,7 +330,7 @@ fn processes_that_this_one_started_end_with_it_and_say_who_they_are() {
     let job = endless(folder.path());
     let mut command = ringway(&["run", &job, "--processes", "3", "--json"]);
     let child = started(&mut command);
-    let_run();
+    let_run(std::slice::from_ref(&child));
     signal(&child, Signal::INT);
     let (code, summary, said) = code_and_summary(child);
     assert_eq!(code, Some(130), "{said}");
