@@ -90,9 +90,10 @@ fn tend(stream: &TcpStream, timeout: Duration) -> io::Result<()> {
     let waits_for_the_peer = unsent > 0 && is_acknowledged;
     let timeout = if !waits_for_the_peer {
         timeout
-    } else if is_silent(Heard::of(stream)?, timeout) {
+    } else if Heard::of(stream).is_ok_and(|heard| is_silent(heard, timeout)) {
         AT_ONCE
     } else {
+        // Also where nothing can be learnt of it.
         Duration::ZERO
     };
     sockopt::set_tcp_user_timeout(stream, timeout.as_millis() as u32)?;

@@ -7,6 +7,7 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod abuse;
 mod accepting;
 mod bodies;
 mod closing;

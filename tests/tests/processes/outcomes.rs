@@ -213,6 +213,97 @@ fn what_cannot_be_made_in_one_process_ends_the_job_before_it_begins_anywhere() {
     });
 }
 
+/// Makes a sink of `job` that takes so long to be made in process 1.
+fn slow_to_make(job: &Job, takes: Duration, collected: &Collected<Rows<i64>>) {
+    let collected = collected.clone();
+    job.source("numbers", |subtask| Ok(Numbers::of(subtask, Some(100))))
+        .batched()
+        .rebalance()
+        .process("model", move |subtask| {
+            if subtask.index == 1 {
+                std::thread::sleep(takes);
+            }
+            Ok(ringway::operators::rows::Map::new(|n: i64| n))
+        })
+        .sink("collect", collected.sink());
+}
+
+#[test]
+fn a_process_that_takes_long_to_make_its_tasks_is_heard_of_meanwhile() {
+    within(LONG, "the processes", || {
+        let mut rig = Rig::new(2, 2);
+        rig.lost_after = Duration::from_millis(700);
+        let collected = Collected::new();
+        let takes = Duration::from_millis(2500);
+        let ended = rig.run(move |_, job| slow_to_make(job, takes, &collected));
+        for report in reports(ended) {
+            assert!(matches!(report.outcome, JobOutcome::Ended), "{report:?}");
+        }
+    });
+}
+
+#[test]
+fn a_job_can_be_cancelled_while_a_process_makes_its_tasks() {
+    within(LONG, "the processes", || {
+        let rig = Rig::new(2, 2).meanwhile(|process, handle| {
+            if process == 0 {
+                handle.cancel_by(CancelCause::Interrupt);
+            }
+        });
+        let collected = Collected::new();
+        let takes = Duration::from_millis(2500);
+        let ended = rig.run(move |_, job| slow_to_make(job, takes, &collected));
+        for report in reports(ended) {
+            assert!(
+                matches!(report.outcome, JobOutcome::Cancelled),
+                "{report:?}"
+            );
+            assert_eq!(report.cancelled_by, Some(CancelCause::Interrupt));
+        }
+    });
+}
+
+#[test]
+fn a_process_that_never_makes_its_tasks_is_given_up_by_name() {
+    within(LONG, "the processes", || {
+        let rig = Rig::new(2, 2).meanwhile(|process, handle| {
+            if process == 0 {
+                handle.cancel();
+            }
+        });
+        let collected = Collected::new();
+        let takes = Duration::from_secs(20);
+        let ended = rig.run(move |_, job| slow_to_make(job, takes, &collected));
+        for report in reports(ended) {
+            let message = failure(&report);
+            let words = "model > collect[1], which is being made, did not stop within 5 s";
+            assert!(message.contains(words), "{message}");
+            assert!(report.elapsed < Duration::from_secs(9), "{report:?}");
+        }
+    });
+}
+
+#[test]
+fn a_panic_while_a_task_is_made_fails_the_job_everywhere_and_names_the_task() {
+    within(LONG, "the processes", || {
+        let rig = Rig::new(2, 2);
+        let ended = rig.run(move |_, job| {
+            job.source("numbers", |subtask| Ok(Numbers::of(subtask, Some(100))))
+                .batched()
+                .rebalance()
+                .sink_with("sink", |subtask| {
+                    assert_ne!(subtask.index, 1, "no such model");
+                    Ok(failing_sink(false))
+                });
+        });
+        for report in reports(ended) {
+            let message = failure(&report);
+            assert!(message.contains("sink[1] cannot be made"), "{message}");
+            assert!(message.contains("no such model"), "{message}");
+        }
+    });
+}
+
 #[test]
 fn a_cancel_in_any_process_cancels_all_for_the_same_cause() {
     within(LONG, "the processes", || {
