@@ -14,6 +14,7 @@ use crate::connect::files::output::{FileSink, OutputFormat};
 use crate::connect::files::pending::PendingFile;
 use crate::connect::side::writer::BatchWriter;
 use crate::connect::{ConnectError, SinkConnector};
+use crate::wire::compact::compacted;
 
 /// Options of the connector `arrow`, a sink.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -136,6 +137,8 @@ impl Encoder {
     }
 
     fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        let compact = compacted(batch)?;
+        let batch = compact.as_ref().unwrap_or(batch);
         match self {
             Self::File(writer) => writer.write(batch),
             Self::Stream(writer) => writer.write(batch),

@@ -12,7 +12,7 @@ use crate::connect::connector::SourceForm;
 use crate::connect::event_time::column_names;
 use crate::connect::files::input::FileInput;
 use crate::connect::files::source::{FileFormat, FileSource};
-use crate::connect::files::split::batch_splits;
+use crate::connect::files::split::{batch_splits, total_bytes};
 use crate::connect::{
     ConnectError, Counters, EventTimeLayout, ListedFile, Part, Paths, Position, SourceConnector,
     Split, SplitFormat, SplitReader, WatermarkOptions, defaults,
@@ -128,7 +128,7 @@ impl SplitFormat for ArrowFormat {
             _ => (first, 0),
         };
         let bytes = match split.part {
-            Part::Batches { from, to } => batches.bytes()[from..to].iter().sum(),
+            Part::Batches { from, to } => total_bytes(&batches.bytes()[from..to]),
             _ => listed.size_bytes,
         };
         Ok(Box::new(ArrowReader {

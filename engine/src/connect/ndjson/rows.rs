@@ -2,6 +2,7 @@
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
 use arrow::json::ReaderBuilder;
 use arrow::json::reader::Decoder;
 
@@ -86,6 +87,13 @@ impl TextRows for JsonRows {
             (batch, _) => Ok(batch),
         }
     }
+}
+
+/// A row of nothing.
+pub(super) fn read_null(schema: SchemaRef) -> Result<Option<RecordBatch>, ArrowError> {
+    let mut decoder = ReaderBuilder::new(schema).build_decoder()?;
+    decoder.decode(b"{}\n")?;
+    decoder.flush()
 }
 
 #[cfg(test)]

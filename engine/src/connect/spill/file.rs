@@ -13,6 +13,7 @@ use arrow::ipc::writer::StreamWriter;
 use crate::batch::Payload;
 use crate::connect::{ArrowCompression, ConnectError, ListedFile};
 use crate::limits::{BATCH_ROWS, IPC_BODY_BYTES_MAX};
+use crate::wire::compact::compacted;
 use crate::wire::ipc::{IpcError, IpcStreamReader};
 
 use super::folder::SpillFolder;
@@ -209,7 +210,8 @@ impl SpillWriter {
             Some(open) => open,
             None => self.create(piece.schema())?,
         };
-        let written = open.writer.write(piece);
+        let written = compacted(piece)
+            .and_then(|compact| open.writer.write(compact.as_ref().unwrap_or(piece)));
         written.map_err(|error| self.refused(&open.path, &error))?;
         open.rows += piece.num_rows() as u64;
         self.open = Some(open);

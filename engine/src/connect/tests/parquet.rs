@@ -4,6 +4,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use ::parquet::arrow::ArrowWriter;
+use ::parquet::file::metadata::{ParquetMetaDataReader, ParquetMetaDataWriter};
 use arrow::array::{ArrayRef, Int64Array, StringArray};
 use arrow::datatypes::DataType;
 
@@ -49,6 +50,35 @@ fn every_row_is_read_once_at_any_parallelism() {
         sums.push(sum(&elements));
     }
     assert!(sums.iter().all(|sum| *sum == sums[0]));
+}
+
+#[test]
+fn a_row_group_with_fewer_rows_than_its_footer_says_is_an_error_and_no_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.parquet");
+    let column: ArrayRef = Arc::new(Int64Array::from_iter_values(0..10_000));
+    write_file(&path, vec![("n", column)]);
+    let bytes = std::fs::read(&path).unwrap();
+    let (data, end) = bytes.split_at(bytes.len() - 8);
+    let footer_bytes = u32::from_le_bytes(end[..4].try_into().unwrap()) as usize;
+    let footer = ParquetMetaDataReader::new().parse_and_finish(&File::open(&path).unwrap());
+    let footer = footer.unwrap();
+    let groups = footer.row_groups().iter().map(|group| {
+        let group = group.clone().into_builder().set_num_rows(10_007);
+        group.build().unwrap()
+    });
+    let groups = groups.collect();
+    let footer = footer.clone().into_builder().set_row_groups(groups).build();
+    let mut changed = data[..data.len() - footer_bytes].to_vec();
+    let writer = ParquetMetaDataWriter::new(&mut changed, &footer);
+    writer.finish().unwrap();
+    std::fs::write(&path, changed).unwrap();
+    let connector = source("parquet", "path = 'a.parquet'", dir.path());
+    let error = Stepped::open(&*connector, 0, 1).run().unwrap_err();
+    let error = error.to_string();
+    for part in ["a.parquet", "row group 0", "10007", "10000"] {
+        assert!(error.contains(part), "{error}");
+    }
 }
 
 #[test]
