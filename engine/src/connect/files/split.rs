@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::connect::ConnectError;
 use crate::element::{EVENT_TIME_MIN, EventTime};
 
 use super::listed::ListedFile;
@@ -81,6 +82,14 @@ pub enum Position {
 
 /// Splits of a file at most, however small they are asked to be.
 const FILE_SPLITS_MAX: u64 = 16_384;
+
+/// Makes sure that pieces of `split_bytes` are some.
+pub(crate) fn require_split_bytes(split_bytes: u64) -> Result<(), ConnectError> {
+    match split_bytes {
+        0 => Err(ConnectError::option("split_bytes", "is 0; give 1 or more")),
+        _ => Ok(()),
+    }
+}
 
 /// The splits of the file `file`, which is `listed`: pieces of about `split_bytes`, if it is
 /// larger.

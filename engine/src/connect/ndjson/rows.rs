@@ -6,10 +6,12 @@ use arrow::error::ArrowError;
 use arrow::json::ReaderBuilder;
 use arrow::json::reader::Decoder;
 
-use crate::connect::ndjson::numbers::WholeNumbers;
 use crate::connect::text::lines::{Chunk, Line};
 use crate::connect::text::rows::TextRows;
 use crate::connect::text::times::TimeColumns;
+
+use super::nesting::require_levels;
+use super::numbers::WholeNumbers;
 
 /// Decodes lines of JSON, one object a line, into batches of one schema.
 #[derive(Debug)]
@@ -69,6 +71,7 @@ impl TextRows for JsonRows {
                 return Err("the line is too long to be a row".to_owned());
             }
             let text = chunk.text(line);
+            require_levels(text)?;
             if let Some(numbers) = &self.numbers {
                 numbers.check(text)?;
             }

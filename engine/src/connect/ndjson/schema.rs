@@ -8,6 +8,8 @@ use arrow::json::reader::infer_json_schema;
 use crate::connect::text::sample::Sample;
 use crate::connect::{ConnectError, ListedFile, OnError, TextCompression};
 
+use super::nesting::require_levels;
+
 /// Infers the columns from the first `rows_max` rows.
 pub(crate) fn inferred_schema(
     files: &[ListedFile],
@@ -29,6 +31,7 @@ pub(crate) fn inferred_schema(
 }
 
 fn require_object(text: &[u8]) -> Result<(), String> {
+    require_levels(text)?;
     let object: Result<serde_json::Map<String, serde_json::Value>, _> =
         serde_json::from_slice(text);
     object.map(|_| ()).map_err(|error| error.to_string())

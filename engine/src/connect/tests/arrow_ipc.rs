@@ -47,6 +47,38 @@ fn a_few_rows_of_many_are_a_small_file() {
 }
 
 #[test]
+fn what_is_written_is_small_enough_to_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let long = "x".repeat(40 << 20);
+    let texts: ArrayRef = Arc::new(StringArray::from(vec![long.as_str(); 2]));
+    let batch = RecordBatch::try_from_iter([("text", texts)]).unwrap();
+    write(dir.path(), "path = 'large.arrow'", vec![batch]);
+    let elements = run_all(&*source("arrow", "path = 'large.arrow'", dir.path()), 1);
+    assert_eq!(rows(&elements), 2);
+}
+
+#[test]
+fn dictionaries_that_differ_are_a_stream_and_an_error_that_says_so_for_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let batch = |words: [&str; 2]| {
+        let words: DictionaryArray<Int8Type> = words.into_iter().collect();
+        RecordBatch::try_from_iter([("word", Arc::new(words) as ArrayRef)]).unwrap()
+    };
+    let differing = vec![batch(["a", "b"]), batch(["c", "a"])];
+    let options = "path = 'out.arrow'\nform = 'stream'";
+    write(dir.path(), options, differing.clone());
+    let elements = run_all(&*source("arrow", "path = 'out.arrow'", dir.path()), 1);
+    assert_eq!(batches(&elements)[1].column(1), differing[1].column(0));
+    let to = sink("arrow", "path = 'file.arrow'", dir.path());
+    let mut to = to.build(&subtask(0, 1), &differing[0].schema());
+    let error = write_all(&mut *to, differing).unwrap_err().to_string();
+    assert!(
+        error.contains("file.arrow") && error.contains("`form = \"stream\"`"),
+        "{error}"
+    );
+}
+
+#[test]
 fn files_and_streams_are_read_back_compressed_or_not() {
     let dir = tempfile::tempdir().unwrap();
     let written = nexmark_batches(NexmarkKind::All, 20_000, 1000);

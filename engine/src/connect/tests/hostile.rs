@@ -80,10 +80,12 @@ fn text_that_is_hard_to_read_is_rows_or_bad_rows_and_never_more() {
     let dir = tempfile::tempdir().unwrap();
     let nested = format!(
         "{{\"id\":1,\"x\":{}1{}}}\n",
-        "[".repeat(100_000),
-        "]".repeat(100_000)
+        "[".repeat(1_000_000),
+        "]".repeat(1_000_000)
     );
-    let deep: Hard<'_> = ("deep.ndjson", nested.as_bytes(), &[1], 0);
+    // Where the library describes a value, it recurses into it.
+    let nested = format!("{}{}", nested.replace("\"x\"", "\"text\""), nested);
+    let deep: Hard<'_> = ("deep.ndjson", nested.as_bytes(), &[], 2);
     for (name, text, ids, bad) in HARD.iter().chain([&deep]) {
         fs::write(dir.path().join(name), text).unwrap();
         let connector = name.rsplit('.').next().unwrap();

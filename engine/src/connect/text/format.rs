@@ -7,7 +7,7 @@ use arrow::datatypes::SchemaRef;
 
 use crate::connect::files::input::FileInput;
 use crate::connect::files::source::FileFormat;
-use crate::connect::files::split::byte_splits;
+use crate::connect::files::split::{byte_splits, require_split_bytes};
 use crate::connect::{
     ConnectError, EventTimeLayout, ListedFile, OnError, Part, Position, Split, SplitFormat,
     SplitReader, TextCompression,
@@ -95,9 +95,7 @@ impl<F: LineForm> TextFormat<F> {
         files: &FileInput,
         split_bytes: u64,
     ) -> Result<Vec<Split>, ConnectError> {
-        if split_bytes == 0 {
-            return Err(ConnectError::option("split_bytes", "is 0; give 1 or more"));
-        }
+        require_split_bytes(split_bytes)?;
         let files = files.files().iter().enumerate();
         let splits = files.flat_map(|(file, listed)| {
             let is_stored = self.compression.of(&listed.path) == TextCompression::None;

@@ -13,7 +13,7 @@ use crate::connect::files::pending::PendingFile;
 use crate::connect::{ConnectError, TextCompression};
 use crate::limits::IPC_BODY_BYTES_MAX;
 
-use super::types::fixed_bytes;
+use super::types::{first_of_each_type, fixed_bytes};
 
 /// Bytes that every value of a column may take, whatever is in it.
 const VALUE_BYTES_MAX: usize = IPC_BODY_BYTES_MAX;
@@ -98,7 +98,7 @@ pub(crate) fn require_writable(
     form: &str,
     write: impl Fn(&RecordBatch) -> Result<(), String>,
 ) -> Result<(), ConnectError> {
-    for field in schema.fields() {
+    for field in first_of_each_type(schema) {
         let (name, data_type) = (field.name(), field.data_type());
         if fixed_bytes(data_type) > VALUE_BYTES_MAX {
             let reason = format!(
