@@ -155,7 +155,7 @@ fn one_that_comes_when_all_are_there_is_told_so() {
     let job = endless(folder.path());
     let hosts = free_hosts(2);
     let children = all(&job, &hosts, &[]);
-    let_run(&children);
+    until_rows_flow(folder.path());
     let args = ["--connect-timeout", "1s"];
     let elsewhere = format!("{},127.0.0.1:0", hosts.split(',').next().unwrap());
     let (code, _, errors) = code_and_summary(process(&job, &elsewhere, 1, &args));
