@@ -1,11 +1,12 @@
 //! Jobs in stages as their users see them.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::command::{ended, errors, job_file, json, ringway, run, signal, started};
+use crate::command::{errors, job_file, json, ringway, run, started};
+use crate::running::{HANG, ended, signal};
 
 const STAGES: &str = r#"
 [job]
@@ -117,7 +118,9 @@ fn what_a_killed_process_leaves_behind_goes_with_the_next_job() {
     let path = job_file(folder.path(), &slow);
     let mut command = ringway(&["run", path.to_str().unwrap(), "--quiet"]);
     let child = started(&mut command);
+    let since = Instant::now();
     while spill_folders(folder.path()) == 0 {
+        assert!(since.elapsed() < HANG, "nothing is spilled");
         std::thread::sleep(Duration::from_millis(5));
     }
     signal(&child, Signal::KILL);
