@@ -13,22 +13,12 @@ use crate::command::{
 use crate::example::Example;
 use crate::running::{Running, ended, signal};
 
-/// `count` places on this host at which nobody listens. Each has the port behind it free too.
+/// `count` places on this host at which nobody listens.
 fn free_hosts(count: usize) -> String {
-    let mut hosts = Vec::new();
-    let mut held = Vec::new();
-    while hosts.len() < count {
-        let first = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-        let port = first.local_addr().expect("it is bound").port();
-        let Some(next) = port.checked_add(1) else {
-            continue;
-        };
-        if let Ok(second) = TcpListener::bind(("127.0.0.1", next)) {
-            hosts.push(format!("127.0.0.1:{port}"));
-            held.extend([first, second]);
-        }
-    }
-    hosts.join(",")
+    let bind = |_| TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let held: Vec<TcpListener> = (0..count).map(bind).collect();
+    let address = |held: &TcpListener| held.local_addr().expect("it is bound").to_string();
+    held.iter().map(address).collect::<Vec<_>>().join(",")
 }
 
 /// Starts process `process` of a job.
@@ -118,6 +108,110 @@ fn processes_that_are_started_by_hand_find_each_other_in_any_order() {
         assert_eq!(summary["process"], number);
     }
     flights.assert_outputs();
+}
+
+#[test]
+fn a_process_needs_the_one_port_that_is_its_own() {
+    let flights = Example::in_folder_of_its_own();
+    let hosts = free_hosts(2);
+    let ports: Vec<u16> = hosts
+        .split(',')
+        .map(|host| host.rsplit(':').next().unwrap().parse().unwrap())
+        .collect();
+    // The ports behind them are taken, those that can be.
+    let behind = ports.iter().filter_map(|port| port.checked_add(1));
+    let behind = behind.filter_map(|port| TcpListener::bind(("127.0.0.1", port)).ok());
+    let _taken: Vec<TcpListener> = behind
+        .filter(|held| {
+            let port = held.local_addr().unwrap().port();
+            !ports.contains(&port)
+        })
+        .collect();
+    for child in all(flights.job(), &hosts, &["--parallelism", "2"]) {
+        let (code, summary, errors) = code_and_summary(child);
+        assert_eq!(code, Some(0), "{errors}");
+        assert_eq!(summary["outcome"], "ended");
+    }
+    flights.assert_outputs();
+}
+
+#[test]
+fn a_port_that_is_taken_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = endless(folder.path());
+    for taken in 0..2 {
+        let hosts = free_hosts(2);
+        let at = hosts.split(',').nth(taken).unwrap();
+        let _held = TcpListener::bind(at).unwrap();
+        let (code, _, errors) = code_and_summary(process(&job, &hosts, taken, &[]));
+        assert_eq!(code, Some(2), "{errors}");
+        assert!(errors.contains(&format!("{at} is in use")), "{errors}");
+    }
+}
+
+#[test]
+fn one_that_comes_when_all_are_there_is_told_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = endless(folder.path());
+    let hosts = free_hosts(2);
+    let children = all(&job, &hosts, &[]);
+    until_rows_flow(folder.path());
+    let args = ["--connect-timeout", "1s"];
+    let elsewhere = format!("{},127.0.0.1:0", hosts.split(',').next().unwrap());
+    let (code, _, errors) = code_and_summary(process(&job, &elsewhere, 1, &args));
+    assert_eq!(code, Some(2), "{errors}");
+    let told = ["runs already", "does not answer", "has ended"];
+    assert!(told.iter().any(|words| errors.contains(words)), "{errors}");
+    signal(&children[0], Signal::INT);
+    for child in children {
+        assert_eq!(code_and_summary(child).0, Some(130), "the job went on");
+    }
+}
+
+#[test]
+fn standard_streams_of_a_process_that_has_none_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = ENDLESS.replace(
+        "connector = \"blackhole\"",
+        "connector = \"stdout\"\nprocess = 1",
+    );
+    assert!(text.contains("process = 1"), "{text}");
+    let sink = job_file(folder.path(), &text).display().to_string();
+    let other = tempfile::tempdir().unwrap();
+    let text = r#"
+[sources.lines]
+connector = "stdin"
+schema = [{ name = "id", type = "int64" }]
+process = 1
+
+[sinks.nowhere]
+connector = "blackhole"
+input = "lines"
+"#;
+    let source = job_file(other.path(), text).display().to_string();
+    for (job, words) in [
+        (
+            &sink,
+            "nowhere is to run in process 1, but the sink writes standard output",
+        ),
+        (
+            &source,
+            "lines is to run in process 1, but the source reads standard input",
+        ),
+    ] {
+        for command in ["run", "check"] {
+            let output = run(&[command, job, "--processes", "2"]);
+            let said = errors(&output);
+            assert_eq!(output.status.code(), Some(2), "{command}: {said}");
+            assert!(said.contains(words), "{command}: {said}");
+            assert!(said.contains("leave its key `process` out"), "{said}");
+        }
+        // Whoever starts process 1 gives it both, and in one process all is here.
+        for places in [&["--hosts", "a:1,b:1"][..], &["--processes", "1"]] {
+            let output = run(&[&["check", job], places].concat());
+            assert!(output.status.success(), "{}", errors(&output));
+        }
+    }
 }
 
 #[test]
@@ -280,6 +374,12 @@ fn a_command_line_that_does_not_say_which_process_it_is_is_refused() {
         ),
         (&["--process", "0"], "--hosts"),
         (&["--processes", "0"], "1 to 1024"),
+        (&["--processes", "2", "--lost-after", "0s"], "100 ms"),
+        (&["--processes", "2", "--lost-after", "99ms"], "100 ms"),
+        (
+            &["--processes", "2", "--connect-timeout", "0s"],
+            "more than 0",
+        ),
         (
             &["--hosts", "a:1,b:1", "--processes", "2"],
             "cannot be used with",
@@ -380,7 +480,10 @@ fn kill_rounds(rounds: u64, mut random: u64) {
             .into_iter()
             .map(|child| ended(child).0.status.code());
         let codes: Vec<_> = codes.collect();
-        println!("round {round}: killed {victim} of {processes} after {after:?}: {codes:?}");
+        let number = round + 1;
+        println!(
+            "round {number} of {rounds}: killed {victim} of {processes} after {after:?}: {codes:?}"
+        );
         if codes.contains(&Some(0)) {
             flights.assert_outputs();
         } else {
@@ -397,6 +500,7 @@ fn kill_rounds(rounds: u64, mut random: u64) {
             );
         }
     }
+    println!("{rounds} rounds; the job failed in {killed_while_running}, and else was whole");
     assert!(killed_while_running > 0, "no kill came in time");
 }
 
