@@ -4,6 +4,7 @@
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,9 @@ use crossbeam_utils::CachePadded;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::barrier::Barrier;
+use crate::doorbell::Page;
 use crate::futex::Futex;
+use crate::segment::OpenError;
 use crate::sync::{Arc, AtomicU64, Ordering};
 use crate::waker::WakerSlot;
 
@@ -57,6 +60,14 @@ struct Core {
     rings: AtomicU64,
     descriptor: Option<OwnedFd>,
     waker: WakerSlot,
+    /// Where other processes look, if they may ring.
+    page: OnceLock<Page>,
+}
+
+/// What another process needs to ring a bell.
+pub(crate) struct SharedBell<'a> {
+    pub(crate) page: BorrowedFd<'a>,
+    pub(crate) descriptor: BorrowedFd<'a>,
 }
 
 impl Bell {
@@ -85,7 +96,7 @@ impl Bell {
         // the exchanges of those who ring: a late one for an earlier sleep
         // takes this mark and wakes, or it came before and leaves it alone.
         self.core.word.swap(ARMED, Ordering::Relaxed);
-        if !self.barrier.heavy() {
+        if !self.core.announce(self.barrier) {
             // Nothing was ordered, so a ring may be missed: the owner must not
             // sleep. It turns into a slow poll, which is right, if wasteful.
             self.ring_armed();
@@ -95,7 +106,9 @@ impl Bell {
     /// Takes back [`arm`](Bell::arm), because there was work after all.
     pub fn disarm(&self) {
         // Acquire pairs with the Release in `ring_armed`.
-        if self.core.word.swap(IDLE, Ordering::Acquire) != ARMED {
+        let rung = self.core.word.swap(IDLE, Ordering::Acquire) != ARMED;
+        self.core.withdraw();
+        if rung {
             self.core.drain();
         }
     }
@@ -117,7 +130,7 @@ impl Bell {
         // Acquire pairs with their Release: what they were for is seen by the look
         // that follows, so that they may go without a waker.
         self.core.word.swap(REGISTERED, Ordering::AcqRel);
-        if !self.barrier.heavy() {
+        if !self.core.announce(self.barrier) {
             self.ring_armed();
         }
     }
@@ -127,6 +140,7 @@ impl Bell {
     pub fn withdraw(&self) {
         // Acquire pairs with the Release in `ring_armed`.
         self.core.word.swap(IDLE, Ordering::Acquire);
+        self.core.withdraw();
         // If a ring is taking it at this moment, that one drops it.
         drop(self.core.waker.take());
     }
@@ -152,10 +166,14 @@ impl Bell {
             if remaining == Some(Duration::ZERO) {
                 break;
             }
-            self.core.sleep(remaining);
+            if self.core.sleep(remaining) && self.core.page.get().is_some() {
+                // Another process can't take the mark away.
+                self.core.word.swap(IDLE, Ordering::Acquire);
+            }
         }
         // Acquire as above, for a ring that came together with the timeout.
         let rung = self.core.word.swap(IDLE, Ordering::Acquire) != ARMED;
+        self.core.withdraw();
         self.core.drain();
         rung
     }
@@ -186,7 +204,25 @@ impl Bell {
     pub fn clear(&self) {
         // Acquire pairs with the Release in `ring_armed`.
         self.core.word.swap(IDLE, Ordering::Acquire);
+        self.core.withdraw();
         self.core.drain();
+    }
+
+    /// Lets other processes ring, for the life of the bell: by its descriptor, so that a waker
+    /// that was left is not called by them.
+    pub(crate) fn share(&self) -> Result<SharedBell<'_>, OpenError> {
+        let descriptor = self.as_fd().ok_or(OpenError::BellHasNoDescriptor)?;
+        let page = match self.core.page.get() {
+            Some(page) => page,
+            None => {
+                let made = Page::new()?;
+                self.core.page.get_or_init(|| made)
+            }
+        };
+        Ok(SharedBell {
+            page: page.descriptor(),
+            descriptor,
+        })
     }
 
     /// How many times a ring really woke the owner: one system call, or one
@@ -208,6 +244,7 @@ impl Bell {
             rings: AtomicU64::new(0),
             descriptor,
             waker: WakerSlot::new(),
+            page: OnceLock::new(),
         };
         Bell {
             core: Arc::new(CachePadded::new(core)),
@@ -241,18 +278,41 @@ impl fmt::Debug for Bell {
 }
 
 impl Core {
-    /// Sleeps until woken or for `timeout`; may return for no reason.
-    fn sleep(&self, timeout: Option<Duration>) {
+    /// Tells other processes too that the owner is about to sleep, and orders that before the
+    /// look for work that follows. Returns false if nothing was ordered.
+    fn announce(&self, within: Barrier) -> bool {
+        match self.page.get() {
+            None => within.heavy(),
+            Some(page) => {
+                page.arm();
+                page.barrier().heavy(within)
+            }
+        }
+    }
+
+    /// Tells other processes that the owner is awake.
+    fn withdraw(&self) {
+        if let Some(page) = self.page.get() {
+            page.disarm();
+        }
+    }
+
+    /// Sleeps until woken or for `timeout`; may return for no reason. Returns whether the
+    /// descriptor was readable.
+    fn sleep(&self, timeout: Option<Duration>) -> bool {
         let Some(descriptor) = &self.descriptor else {
-            return self.word.wait(ARMED, timeout);
+            self.word.wait(ARMED, timeout);
+            return false;
         };
         let limit = timeout.and_then(|limit| Timespec::try_from(limit).ok());
         let mut wanted = [PollFd::new(descriptor, PollFlags::IN)];
         // An interrupted wait is a wake for no reason, which is allowed here.
-        if poll(&mut wanted, limit.as_ref()).is_ok_and(|ready| ready > 0) {
+        let readable = poll(&mut wanted, limit.as_ref()).is_ok_and(|ready| ready > 0);
+        if readable {
             // A count left by an earlier ring must not wake twice.
             self.drain();
         }
+        readable
     }
 
     fn wake(&self) {

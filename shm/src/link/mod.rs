@@ -1,0 +1,38 @@
+//! A queue of messages from one process to another, over two segments.
+//!
+//! The producer's segment holds the payloads, a word for each message and the
+//! position up to which they are there; the consumer's holds the position up to
+//! which they were taken and the part of the payloads that is still in use.
+//! Each side reads the other's and writes its own only, and believes nothing
+//! that it reads: a position that can't be is [`Corrupt`], and the link is dead.
+//!
+//! A message is written in place ([`Producer::try_claim`], fill, commit) and
+//! read in place ([`Consumer::try_pop`]). A reader that keeps it takes a
+//! [`Lease`]; the producer then writes around it.
+
+mod config;
+mod consumer;
+mod error;
+mod message;
+mod open;
+mod producer;
+
+pub use config::LinkConfig;
+pub use consumer::Consumer;
+pub use error::{ClaimError, Corrupt, PopError};
+pub use message::{Lease, Letter, Message, Peek, Peeked};
+pub use open::{Incoming, Outgoing};
+pub use producer::{Claim, Placement, Producer, Stores};
+
+/// How many descriptors each side passes to the other: its segment, the page of its bell, and what
+/// rings it.
+pub const DESCRIPTORS: usize = 3;
+
+/// How long a message of [`Producer::push_small`] may be, in bytes, and a priority message.
+pub const SMALL_BYTES_MAX: usize = 256;
+
+/// How many small messages have room however full the link is, beside those in the room of others.
+pub const SMALL_QUEUED_MAX: usize = 256;
+
+/// The highest kind of a message; what a kind means is up to the caller.
+pub const KIND_MAX: u32 = u32::MAX - 1;

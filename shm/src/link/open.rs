@@ -1,0 +1,118 @@
+//! The two halves of a link before they have met.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use crate::bell::Bell;
+use crate::doorbell::Doorbell;
+use crate::link::{Consumer, DESCRIPTORS, LinkConfig, Producer};
+use crate::segment::{OpenError, Own, Pages, PagesInUse, Role, Shape, inspect};
+
+/// The half that will push, before it has met the other.
+#[derive(Debug)]
+pub struct Outgoing {
+    own: Own,
+    pages: PagesInUse,
+    messages_max: usize,
+    bell: Bell,
+}
+
+impl Outgoing {
+    /// Makes the producer's segment. `bell` is that of whoever pushes: the consumer rings it when
+    /// it has made room for one who waits. It may serve other edges too.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`OpenError`] that are about this process: do what they say, or use a socket.
+    pub fn new(config: &LinkConfig, bell: &Bell) -> Result<Outgoing, OpenError> {
+        bell.share()?;
+        let (own, pages) = Own::new(Role::Producer, 0, config.pages, |page| config.shape(page))?;
+        Ok(Outgoing {
+            own,
+            pages,
+            messages_max: config.messages_max(),
+            bell: bell.clone(),
+        })
+    }
+
+    /// What to pass to the other half, in this order.
+    pub fn descriptors(&self) -> [BorrowedFd<'_>; DESCRIPTORS] {
+        descriptors(&self.own, &self.bell)
+    }
+
+    /// Which pages the segment has.
+    pub fn pages(&self) -> &PagesInUse {
+        &self.pages
+    }
+
+    /// Takes what the other half passed.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`OpenError`] that are about the peer: refuse it.
+    pub fn meet(self, theirs: [OwnedFd; DESCRIPTORS]) -> Result<Producer, OpenError> {
+        let [segment, page, descriptor] = theirs;
+        let doorbell = Doorbell::new(page, descriptor)?;
+        let (map, ..) = inspect(segment.as_fd(), Role::Consumer, PAGE_BYTES_MAX)?;
+        Ok(Producer::new(
+            self.own,
+            map,
+            doorbell,
+            self.bell,
+            self.messages_max,
+        ))
+    }
+}
+
+/// The half that will pop, before it has met the other.
+#[derive(Debug)]
+pub struct Incoming {
+    own: Own,
+    bell: Bell,
+}
+
+impl Incoming {
+    /// Makes the consumer's segment. `bell` is that of whoever pops: the producer rings it when it
+    /// has pushed. It may serve other edges too.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Outgoing::new`].
+    pub fn new(bell: &Bell) -> Result<Incoming, OpenError> {
+        bell.share()?;
+        let (own, _) = Own::new(Role::Consumer, 0, Pages::Normal, Shape::words)?;
+        Ok(Incoming {
+            own,
+            bell: bell.clone(),
+        })
+    }
+
+    /// What to pass to the other half, in this order.
+    pub fn descriptors(&self) -> [BorrowedFd<'_>; DESCRIPTORS] {
+        descriptors(&self.own, &self.bell)
+    }
+
+    /// Takes what the other half passed. A segment above `segment_bytes_max` is refused.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Outgoing::meet`].
+    pub fn meet(
+        self,
+        theirs: [OwnedFd; DESCRIPTORS],
+        segment_bytes_max: usize,
+    ) -> Result<Consumer, OpenError> {
+        let [segment, page, descriptor] = theirs;
+        let doorbell = Doorbell::new(page, descriptor)?;
+        let (map, shape, _) = inspect(segment.as_fd(), Role::Producer, segment_bytes_max as u64)?;
+        Ok(Consumer::new(self.own, map, shape, doorbell, self.bell))
+    }
+}
+
+/// The consumer's words take one page, whatever its size.
+const PAGE_BYTES_MAX: u64 = 1 << 30;
+
+fn descriptors<'a>(own: &'a Own, bell: &'a Bell) -> [BorrowedFd<'a>; DESCRIPTORS] {
+    // Invariant: a half is made only with a bell that is shared, which stays so.
+    let bell = bell.share().expect("a bell stays shared");
+    [own.descriptor.as_fd(), bell.page, bell.descriptor]
+}
