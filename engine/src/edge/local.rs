@@ -11,6 +11,7 @@ use crate::element::{Barrier, StreamElement};
 use crate::limits::{CONTROL_ELEMENTS_MAX, EDGE_CAPACITY_ELEMENTS};
 
 use super::metrics::BlockedTime;
+use super::shared::Before;
 use super::turn::Turn;
 use super::{EdgeMetrics, EdgeOptions, Ending, Failure, Popped, RejectReason, Rejected};
 
@@ -315,6 +316,17 @@ impl<B: Payload> Sender<B> {
             .producer_bell()
     }
 
+    /// What has been done with this half, for another that goes on in its place.
+    pub(super) fn take_before(&mut self) -> Before {
+        Before {
+            origin: self.origin,
+            stops: self.stops,
+            metrics: self.metrics(),
+            blocked: std::mem::take(&mut self.blocked),
+            turn: std::mem::take(&mut self.turn),
+        }
+    }
+
     /// Data and control elements that the receiver has taken.
     pub(super) fn taken(&self) -> u64 {
         self.position() - self.len() as u64
@@ -435,6 +447,11 @@ impl<B: Payload> Receiver<B> {
         {
             consumer.release(bytes as u64);
         }
+    }
+
+    /// Whether there is something to take, the end included.
+    pub(super) fn is_ready(&self) -> bool {
+        self.consumer.as_ref().is_some_and(Consumer::is_ready)
     }
 
     /// The position of the barrier that waits in [`poll_priority`](Self::poll_priority).

@@ -55,6 +55,7 @@ pub struct EdgePortStats {
 pub struct EdgePort {
     state: Arc<Mutex<State>>,
     links: LinksHandle,
+    may_share: bool,
 }
 
 /// An edge cannot be expected.
@@ -97,6 +98,7 @@ pub fn listen_for_edges(
     options: EdgePortOptions,
 ) -> Result<EdgePort, LinksGone> {
     let state = Arc::new(Mutex::new(State::default()));
+    let may_share = options.remote.may_share();
     let port = Listening {
         state: Arc::clone(&state),
         options,
@@ -106,6 +108,7 @@ pub fn listen_for_edges(
     Ok(EdgePort {
         state,
         links: links.clone(),
+        may_share,
     })
 }
 
@@ -124,7 +127,7 @@ impl EdgePort {
         bell: Bell,
         links: &LinksHandle,
     ) -> Result<Receiver<B>, ExpectedTwice> {
-        let (seat, receiver) = Seat::new(links, options, bell);
+        let (seat, receiver) = Seat::new(links, options, bell, self.may_share);
         let links = links.clone();
         let adopt = move |adopted: Result<Adopted, String>| match adopted {
             Ok(adopted) => {
@@ -254,9 +257,11 @@ impl Port for Listening {
         };
         let remote = self.options.remote.clone().identity(identity);
         let edge = EdgeOptions::named("").bytes(self.options.bytes_max);
-        let session = ReceiverSession::new(remote.for_receiver(&edge), now);
+        let options = remote.for_receiver(&edge);
+        let door = remote.door(options.token);
         let handshake = Handshake::new(
-            session,
+            ReceiverSession::new(options, now),
+            door,
             peer,
             Arc::clone(&self.state),
             Arc::clone(&self.handshakes),

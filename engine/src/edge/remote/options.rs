@@ -7,6 +7,7 @@ use ringway_netio::frame::{Extensions, Identity};
 use ringway_netio::session::{Negotiation, ReceiverOptions, STALLED_AFTER, SenderOptions};
 
 use crate::edge::EdgeOptions;
+use crate::edge::shared::{Door, SharedOptions, Sharing};
 use crate::wire::Compression;
 
 /// Elements that wait in a session beside those in the ring. Few, because the ring is what the
@@ -41,6 +42,9 @@ pub struct RemoteOptions {
     /// How long a peer may be silent within a frame, or before it has shown who it is.
     /// Default: 10 s.
     pub stalled_after: Duration,
+    /// Whether and how the edge goes over shared memory where both ends are on one host.
+    /// Default: it does not.
+    pub shared: SharedOptions,
 }
 
 impl Default for RemoteOptions {
@@ -55,6 +59,7 @@ impl Default for RemoteOptions {
             overtaking: false,
             piece_bytes: PIECE_BYTES,
             stalled_after: STALLED_AFTER,
+            shared: SharedOptions::default(),
         }
     }
 }
@@ -84,6 +89,22 @@ impl RemoteOptions {
     pub fn overtaking(mut self) -> Self {
         self.overtaking = true;
         self
+    }
+
+    /// Sets whether the edge goes over shared memory where both ends are on one host.
+    pub fn sharing(mut self, sharing: Sharing) -> Self {
+        self.shared.sharing = sharing;
+        self
+    }
+
+    /// Whether the edge may go over shared memory.
+    pub(super) fn may_share(&self) -> bool {
+        self.shared.sharing != Sharing::Off
+    }
+
+    /// Where a sender may come in that is on this host, and has got an offer with this token.
+    pub(super) fn door(&self, token: u128) -> Option<Door> {
+        self.may_share().then(|| Door::open(token, self.shared))
     }
 
     pub(super) fn for_sender(&self, edge: &EdgeOptions) -> SenderOptions {
