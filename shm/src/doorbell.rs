@@ -57,20 +57,18 @@ impl Page {
         self.barrier
     }
 
-    /// The owner is about to sleep. The barrier follows.
+    /// The owner is about to sleep: a new epoch, since someone may have rung for the last one and
+    /// would not ring for it again. The barrier follows. Only the owner calls this.
     pub(crate) fn arm(&self) {
-        self.step_to(1);
-    }
-
-    /// The owner is awake.
-    pub(crate) fn disarm(&self) {
-        self.step_to(0);
-    }
-
-    /// Goes on to the next epoch that is odd or even, unless this one is; only the owner does.
-    fn step_to(&self, odd: u32) {
         let epoch = self.epoch().load(Ordering::Relaxed);
-        if epoch & 1 != odd {
+        let next = epoch.wrapping_add(1) | 1;
+        self.epoch().store(next, Ordering::Relaxed);
+    }
+
+    /// The owner is awake. Only the owner calls this.
+    pub(crate) fn disarm(&self) {
+        let epoch = self.epoch().load(Ordering::Relaxed);
+        if epoch & 1 == 1 {
             self.epoch().store(epoch.wrapping_add(1), Ordering::Relaxed);
         }
     }
@@ -85,7 +83,7 @@ pub(crate) struct Doorbell {
     map: Map,
     descriptor: OwnedFd,
     barrier: Global,
-    /// The epoch that was rung for last. No epoch is 0 and odd.
+    /// The epoch that was rung for last; 0, which is even, is none.
     rung: u32,
     rings: u64,
 }

@@ -22,17 +22,14 @@
 //! this crate. Its models run under loom: `scripts/loom`.
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
 
-#[allow(dead_code)]
 mod barrier;
 mod bell;
 mod blocking;
 mod chunk;
 mod consumer;
-#[allow(dead_code)]
 mod doorbell;
 mod error;
 mod futex;
-#[allow(dead_code)]
 pub mod link;
 pub mod passing;
 mod priority;

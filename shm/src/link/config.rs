@@ -10,14 +10,15 @@ pub(crate) const UNIT_BYTES: usize = 64;
 pub(crate) const RESERVE_BYTES: usize =
     SMALL_QUEUED_MAX * SMALL_BYTES_MAX.next_multiple_of(UNIT_BYTES);
 
-/// A smaller arena would consist of the reserve alone.
-const ARENA_BYTES_MIN: usize = 4 * RESERVE_BYTES;
+/// The smallest arena, in bytes: a smaller one would be little more than what is kept for small
+/// messages.
+pub const ARENA_BYTES_MIN: usize = 4 * RESERVE_BYTES;
 
-/// A larger one could not be told of in units in half a word.
-const ARENA_BYTES_MAX: usize = 1 << 30;
+/// The largest arena, in bytes: offsets in it and lengths fit into half a word.
+pub const ARENA_BYTES_MAX: usize = 1 << 30;
 
-/// More messages than this in flight don't make a link faster.
-const MESSAGES_MAX: usize = 1 << 16;
+/// The most messages in flight that may be asked for: more don't make a link faster.
+pub const MESSAGES_MAX: usize = 1 << 16;
 
 const _: () = assert!(ARENA_BYTES_MAX / UNIT_BYTES < u32::MAX as usize);
 const _: () = assert!(claim_max(ARENA_BYTES_MAX) < u32::MAX as usize);
@@ -26,9 +27,11 @@ const _: () = assert!(claim_max(ARENA_BYTES_MIN) >= SMALL_BYTES_MAX);
 /// How large the link is that a producer makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkConfig {
-    /// Bytes for payloads: 256 KiB to 1 GiB, rounded up to pages. Default: 4 MiB.
+    /// Bytes for payloads: [`ARENA_BYTES_MIN`] (256 KiB) to [`ARENA_BYTES_MAX`] (1 GiB), or the
+    /// nearer of the two, rounded up to pages. Default: 4 MiB.
     pub arena_bytes: usize,
-    /// How many messages may be in flight: 1 to 65536. Default: 1024.
+    /// How many messages may be in flight: 1 to [`MESSAGES_MAX`] (65536), or the nearer of the
+    /// two. Default: 1024.
     pub messages_max: usize,
     /// Which pages to ask for. Default: normal ones.
     pub pages: Pages,
@@ -62,7 +65,7 @@ impl LinkConfig {
 
     /// Each message takes a slot, and one more if it doesn't follow the last in the arena.
     fn slots(&self) -> usize {
-        (2 * (self.messages_max() + SMALL_QUEUED_MAX)).next_power_of_two()
+        (self.messages_max() + 2 * (1 + SMALL_QUEUED_MAX)).next_power_of_two()
     }
 }
 
@@ -72,6 +75,27 @@ impl Default for LinkConfig {
             arena_bytes: 4 << 20,
             messages_max: 1024,
             pages: Pages::Normal,
+        }
+    }
+}
+
+/// What both halves of a link keep to, and the peer must.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// How many slots may be in flight for a message that is not small.
+    pub(crate) messages_max: u64,
+    /// What of the arena is kept for small messages.
+    pub(crate) reserve: usize,
+    /// The largest message.
+    pub(crate) claim_max: usize,
+}
+
+impl Bounds {
+    pub(crate) fn new(messages_max: usize, arena_bytes: usize) -> Bounds {
+        Bounds {
+            messages_max: messages_max as u64,
+            reserve: RESERVE_BYTES,
+            claim_max: claim_max(arena_bytes),
         }
     }
 }

@@ -57,3 +57,22 @@ pub enum PopError {
     #[error(transparent)]
     Corrupt(#[from] Corrupt),
 }
+
+/// Checks a value of the peer.
+#[inline]
+pub(crate) fn within(
+    field: &'static str,
+    found: u64,
+    least: u64,
+    most: u64,
+) -> Result<u64, Corrupt> {
+    if least <= found && found <= most {
+        return Ok(found);
+    }
+    Err(Corrupt {
+        field,
+        found,
+        least,
+        most,
+    })
+}

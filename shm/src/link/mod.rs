@@ -10,19 +10,34 @@
 //! read in place ([`Consumer::try_pop`]). A reader that keeps it takes a
 //! [`Lease`]; the producer then writes around it.
 
+mod arena;
+mod claim;
 mod config;
 mod consumer;
 mod error;
+mod leases;
 mod message;
+#[cfg(not(loom))]
 mod open;
+mod peek;
+mod placement;
 mod producer;
+mod side;
+mod stores;
+mod walk;
+mod words;
 
-pub use config::LinkConfig;
+pub use claim::Claim;
+pub use config::{ARENA_BYTES_MAX, ARENA_BYTES_MIN, LinkConfig, MESSAGES_MAX};
 pub use consumer::Consumer;
 pub use error::{ClaimError, Corrupt, PopError};
-pub use message::{Lease, Letter, Message, Peek, Peeked};
+pub use message::{Lease, Letter, Message};
+#[cfg(not(loom))]
 pub use open::{Incoming, Outgoing};
-pub use producer::{Claim, Placement, Producer, Stores};
+pub use peek::{Peek, Peeked};
+pub use placement::Placement;
+pub use producer::Producer;
+pub use stores::Stores;
 
 /// How many descriptors each side passes to the other: its segment, the page of its bell, and what
 /// rings it.

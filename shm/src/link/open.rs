@@ -4,8 +4,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::bell::Bell;
 use crate::doorbell::Doorbell;
-use crate::link::{Consumer, DESCRIPTORS, LinkConfig, Producer};
+use crate::link::config::Bounds;
+use crate::link::side::{ConsumerSide, ProducerSide};
+use crate::link::{ARENA_BYTES_MAX, ARENA_BYTES_MIN, Consumer, DESCRIPTORS, LinkConfig, Producer};
 use crate::segment::{OpenError, Own, Pages, PagesInUse, Role, Shape, inspect};
+use crate::sync::Arc;
 
 /// The half that will push, before it has met the other.
 #[derive(Debug)]
@@ -53,13 +56,13 @@ impl Outgoing {
         let [segment, page, descriptor] = theirs;
         let doorbell = Doorbell::new(page, descriptor)?;
         let (map, ..) = inspect(segment.as_fd(), Role::Consumer, PAGE_BYTES_MAX)?;
-        Ok(Producer::new(
-            self.own,
-            map,
-            doorbell,
-            self.bell,
-            self.messages_max,
-        ))
+        let Own {
+            map: own, shape, ..
+        } = self.own;
+        let bounds = Bounds::new(self.messages_max, shape.arena_bytes);
+        let side = ProducerSide::new(own, &shape);
+        let peer = ConsumerSide::new(map);
+        Ok(Producer::new(side, peer, bounds, doorbell, self.bell))
     }
 }
 
@@ -104,7 +107,16 @@ impl Incoming {
         let [segment, page, descriptor] = theirs;
         let doorbell = Doorbell::new(page, descriptor)?;
         let (map, shape, _) = inspect(segment.as_fd(), Role::Producer, segment_bytes_max as u64)?;
-        Ok(Consumer::new(self.own, map, shape, doorbell, self.bell))
+        if !(ARENA_BYTES_MIN..=ARENA_BYTES_MAX).contains(&shape.arena_bytes) {
+            return Err(OpenError::WrongHeader {
+                field: "arena_bytes",
+                found: shape.arena_bytes as u64,
+            });
+        }
+        let own = ConsumerSide::new(self.own.map);
+        let bounds = Bounds::new(0, shape.arena_bytes);
+        let side = Arc::new(ProducerSide::new(map, &shape));
+        Ok(Consumer::new(side, own, bounds, doorbell, self.bell))
     }
 }
 

@@ -161,19 +161,19 @@ pub(crate) fn inspect(
             needed: header.segment_bytes,
         });
     }
-    let shape = shape_of(&header)?;
+    let shape = shape_of(&header, role)?;
     let failed = |errno| OpenError::from_call("mmap", bytes, errno);
     let map = Map::new(descriptor, &shape, false).map_err(failed)?;
     Ok((map, shape, header.flags))
 }
 
 /// The shape that a header describes, if it is one that this side makes too.
-fn shape_of(header: &Header) -> Result<Shape, OpenError> {
+fn shape_of(header: &Header, role: Role) -> Result<Shape, OpenError> {
     let page_bytes = header.page_bytes as usize;
     if page_bytes < rustix::param::page_size() || page_bytes > PAGE_BYTES_MAX {
         return Err(wrong("page_bytes", header.page_bytes));
     }
-    let shape = if header.slots == 0 {
+    let shape = if role != Role::Producer {
         Shape::words(page_bytes)
     } else {
         // Each is below the size of the file, so that no sum of them overflows.
@@ -190,6 +190,7 @@ fn shape_of(header: &Header) -> Result<Shape, OpenError> {
         )
     };
     let fields = [
+        ("slots", header.slots, shape.slots),
         ("arena_offset", header.arena_offset, shape.arena_offset),
         ("arena_bytes", header.arena_bytes, shape.arena_bytes),
         ("segment_bytes", header.segment_bytes, shape.segment_bytes),

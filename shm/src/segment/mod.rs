@@ -12,9 +12,9 @@ mod map;
 mod memory;
 
 pub use error::OpenError;
-pub(crate) use header::Role;
+pub(crate) use header::{Header, Role};
 pub(crate) use map::Map;
-pub(crate) use memory::{Own, Shape, inspect};
+pub(crate) use memory::{Own, SLOTS_OFFSET, Shape, inspect};
 
 use std::io;
 

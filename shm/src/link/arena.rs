@@ -1,0 +1,147 @@
+//! Where in the arena the next message goes.
+//!
+//! Pure arithmetic over positions. A position counts the bytes since the start
+//! and never wraps; an offset is where that lies in the arena.
+
+use crate::link::config::UNIT_BYTES;
+use crate::link::error::{Corrupt, within};
+
+/// A position in the arena and its offset, so that no division finds it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cursor {
+    pub(crate) position: u64,
+    pub(crate) offset: usize,
+}
+
+impl Cursor {
+    /// Goes on by so many bytes, at most the arena.
+    #[inline]
+    pub(crate) fn advance(&mut self, bytes: usize, arena_bytes: usize) {
+        debug_assert!(bytes <= arena_bytes);
+        self.position += bytes as u64;
+        self.offset += bytes;
+        if self.offset >= arena_bytes {
+            self.offset -= arena_bytes;
+        }
+    }
+}
+
+/// The part of the arena that leases keep: from the first to the last of them, going on at the
+/// beginning where it passes the end. Both in bytes, multiples of the unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pin {
+    pub(crate) offset: usize,
+    pub(crate) len: usize,
+}
+
+impl Pin {
+    /// As the word that the consumer publishes.
+    pub(crate) fn to_word(self) -> u64 {
+        (self.offset / UNIT_BYTES) as u64 | ((self.len / UNIT_BYTES) as u64) << 32
+    }
+
+    /// Reads that word, and checks what a producer relies on.
+    pub(crate) fn from_word(word: u64, arena_bytes: usize) -> Result<Pin, Corrupt> {
+        let units = (arena_bytes / UNIT_BYTES) as u64;
+        let (offset, len) = (word & 0xffff_ffff, word >> 32);
+        within("leased offset", offset, 0, units - 1)?;
+        within("leased length", len, 0, units / 2)?;
+        Ok(Pin {
+            offset: offset as usize * UNIT_BYTES,
+            len: len as usize * UNIT_BYTES,
+        })
+    }
+
+    /// How far to go from `offset` on to be behind it, where `len` bytes there would touch it;
+    /// else 0.
+    fn gap_before(&self, offset: usize, len: usize, arena_bytes: usize) -> usize {
+        if self.len == 0 || len == 0 {
+            return 0;
+        }
+        let ahead = distance(offset, self.offset, arena_bytes);
+        let within = distance(self.offset, offset, arena_bytes) < self.len;
+        if within || ahead < len {
+            let end = (self.offset + self.len) % arena_bytes;
+            distance(offset, end, arena_bytes)
+        } else {
+            0
+        }
+    }
+}
+
+/// How far it is from one offset forward to another.
+pub(crate) fn distance(from: usize, to: usize, arena_bytes: usize) -> usize {
+    if to >= from {
+        to - from
+    } else {
+        to + arena_bytes - from
+    }
+}
+
+/// What a message takes of the arena.
+#[inline]
+pub(crate) fn padded(len: usize) -> usize {
+    len.next_multiple_of(UNIT_BYTES)
+}
+
+/// The producer's account of its arena.
+#[derive(Debug)]
+pub(crate) struct Space {
+    pub(crate) arena_bytes: usize,
+    /// The next byte to be written.
+    pub(crate) write: Cursor,
+    /// Up to where the consumer has given back, as far as is known.
+    freed: u64,
+    pin: Pin,
+}
+
+impl Space {
+    pub(crate) fn new(arena_bytes: usize) -> Space {
+        Space {
+            arena_bytes,
+            write: Cursor::default(),
+            freed: 0,
+            pin: Pin::default(),
+        }
+    }
+
+    /// The gap to leave before a message of so many bytes, after which at least `reserve` bytes
+    /// are left; none if there is no room.
+    ///
+    /// What begins below `freed` plus the arena overlaps nothing that is queued, and what leases
+    /// keep of the rest is gone around.
+    #[inline]
+    pub(crate) fn place(&self, len: usize, reserve: usize) -> Option<usize> {
+        let len = padded(len);
+        let mut gap = 0;
+        if self.pin.len > 0 {
+            gap = self
+                .pin
+                .gap_before(self.write.offset, len, self.arena_bytes);
+        }
+        let needed = gap + len + reserve;
+        (self.in_flight() + needed <= self.arena_bytes).then_some(gap)
+    }
+
+    /// Learns what the consumer gave back.
+    pub(crate) fn free(&mut self, freed: u64, pin: Pin) {
+        debug_assert!(freed >= self.freed && freed <= self.write.position);
+        self.freed = freed;
+        self.pin = pin;
+    }
+
+    pub(crate) fn freed(&self) -> u64 {
+        self.freed
+    }
+
+    /// The bytes from the oldest message to the next one.
+    #[inline]
+    pub(crate) fn in_flight(&self) -> usize {
+        (self.write.position - self.freed) as usize
+    }
+
+    /// The bytes that neither messages in flight nor leases use.
+    pub(crate) fn unused(&self) -> usize {
+        (self.arena_bytes - self.in_flight()).saturating_sub(self.pin.len)
+    }
+}
