@@ -25,6 +25,7 @@ mod producer;
 mod side;
 mod stores;
 mod walk;
+mod watch;
 mod words;
 
 pub use claim::Claim;
@@ -38,6 +39,7 @@ pub use peek::{Peek, Peeked};
 pub use placement::Placement;
 pub use producer::Producer;
 pub use stores::Stores;
+pub use watch::Watch;
 
 /// How many descriptors each side passes to the other: its segment, the page of its bell, and what
 /// rings it.

@@ -27,13 +27,6 @@ impl Connection {
         }
     }
 
-    /// The other end is gone; why the connection broke, if it did.
-    pub(super) fn set_gone(&self, why: Option<String>) {
-        if self.gone.set(why).is_ok() {
-            self.shared.bell().ring();
-        }
-    }
-
     /// Whether the other end is gone.
     pub(in crate::edge) fn is_gone(&self) -> bool {
         self.gone.get().is_some()
@@ -55,10 +48,6 @@ impl Connection {
 
     pub(in crate::edge) fn stats(&self) -> RemoteStats {
         self.shared.stats()
-    }
-
-    pub(super) fn shared(&self) -> &Shared {
-        &self.shared
     }
 
     /// Waits until the thread of the connection has brought everything to the receiver.

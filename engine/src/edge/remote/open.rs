@@ -115,7 +115,7 @@ impl<B: Payload> SenderSeat<B> {
             let options = parts.remote.for_sender(&parts.edge);
             let session = SenderSession::new(options, Links::now());
             let names = Names {
-                edge: parts.edge.name,
+                edge: parts.edge.name.clone(),
                 peer: parts.peer,
             };
             match links.reserve(socket) {

@@ -135,9 +135,8 @@ impl<B: Payload> ReceiverLink<B> {
                 if let Some(ring) = self.ring.take() {
                     let (codec, names) = (Arc::clone(&self.codec), self.names.clone());
                     let shared = Arc::clone(&self.shared);
-                    let receiving = SharedReceiving::new(
-                        ring, place, visitor, codec, names, shared, io.bell,
-                    );
+                    let receiving =
+                        SharedReceiving::new(ring, place, visitor, codec, names, shared, io.bell);
                     self.successor = Some(Box::new(receiving));
                 }
                 return;

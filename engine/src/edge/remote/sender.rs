@@ -55,9 +55,11 @@ impl<B: Payload> Sender<B> {
     #[cold]
     fn upgrade(&mut self) -> Option<shared::Sender<B>> {
         let connection = match self.shared.carrier()? {
-            Carrier::Memory(gone, names) => {
-                Connection::new(Arc::clone(&self.shared), Arc::clone(gone), Arc::clone(names))
-            }
+            Carrier::Memory(gone, names) => Connection::new(
+                Arc::clone(&self.shared),
+                Arc::clone(gone),
+                Arc::clone(names),
+            ),
             Carrier::Connection(_) => {
                 self.seed = None;
                 return None;

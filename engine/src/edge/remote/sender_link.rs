@@ -162,8 +162,7 @@ impl<B: Payload> SenderLink<B> {
                 if let Some(ring) = self.ring.take() {
                     let (codec, names) = (Arc::clone(&self.codec), self.names.clone());
                     let shared = Arc::clone(&self.shared);
-                    let sending =
-                        SharedSending::new(ring, *sharer, codec, names, shared, io.bell);
+                    let sending = SharedSending::new(ring, *sharer, codec, names, shared, io.bell);
                     self.successor = Some(Box::new(sending));
                 }
             }
@@ -554,7 +553,10 @@ impl<B: Payload> Link for SenderLink<B> {
         let goodbye = self.goodbye.as_ref().map(|(_, until)| *until);
         let lingers = self.is_lingering && self.session.mode() == Mode::V1;
         let delivery = lingers.then(|| Links::now() + DELIVERY_POLL);
-        let knocked = self.meeting.as_ref().filter(|meeting| meeting.has_knocked());
+        let knocked = self
+            .meeting
+            .as_ref()
+            .filter(|meeting| meeting.has_knocked());
         let answer = knocked.map(|_| Links::now() + ANSWER_POLL);
         [self.session.poll_timeout(), goodbye, delivery, answer]
             .into_iter()

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use ringway_shm::{Bell, Consumer, PopError, ring};
+use ringway_shm::{Bell, Consumer, PopError};
 
 use super::connection::Connection;
 use super::leaving::Leaving;
@@ -14,8 +14,8 @@ use super::receiver::ReceiverPlace;
 use super::shared::{Carrier, Shared};
 use super::sharing::Relay;
 use crate::batch::Payload;
-use crate::edge::shared::{Gone, Receiver, ReceiverParts, Visitor};
 use crate::edge::local;
+use crate::edge::shared::{Gone, Receiver, ReceiverParts, Visitor};
 use crate::wire::PayloadCodec;
 
 /// What goes on with a connection whose edge goes over shared memory: it looks whether the
@@ -46,7 +46,7 @@ impl<B: Payload> SharedReceiving<B> {
         let names = Arc::new(names);
         let gone = Gone::default();
         let relay = Relay::new(shared.bell(), links, || visitor.consumer.watch());
-        let (lives, looked_at) = ring::<()>(1, shared.bell().clone(), links.clone());
+        let (lives, looked_at) = ringway_shm::ring::<()>(1, shared.bell().clone(), links.clone());
         let receiver = Receiver::new(ReceiverParts {
             consumer: visitor.consumer,
             codec,
@@ -74,7 +74,11 @@ impl<B: Payload> SharedReceiving<B> {
     /// Looks whether the user's half is gone, the one from before or the one that came after.
     fn is_left(&mut self) -> bool {
         if let Some(ring) = self.ring.take_if(|ring| ring.is_closed()) {
-            let left = self.place.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let left = self
+                .place
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take();
             if let Some(receiver) = left {
                 receiver.reject(&ring.closed_because());
             }

@@ -1,11 +1,11 @@
 //! A sender that finds out whether its edge goes over shared memory.
 
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 
 use ringway_netio::frame::Identity;
 use ringway_netio::session::{Mode, SenderSession};
-use ringway_shm::link::Producer;
+use ringway_shm::Bell;
+use ringway_shm::link::{Producer, Watch};
 
 use super::links::Io;
 use super::sender_link::OutBody;
@@ -124,17 +124,13 @@ impl<B: Payload> Meeting<B> {
 /// Rings for the owner of a half who does not wait for the bell of the links, where the other
 /// end has done something.
 pub(super) struct Relay {
-    user: ringway_shm::Bell,
-    watch: ringway_shm::link::Watch,
+    user: Bell,
+    watch: Watch,
 }
 
 impl Relay {
     /// None where the owner waits for the bell of the links.
-    pub(super) fn new(
-        user: &ringway_shm::Bell,
-        links: &ringway_shm::Bell,
-        watch: impl FnOnce() -> ringway_shm::link::Watch,
-    ) -> Option<Self> {
+    pub(super) fn new(user: &Bell, links: &Bell, watch: impl FnOnce() -> Watch) -> Option<Self> {
         (!user.is(links)).then(|| Self {
             user: user.clone(),
             watch: watch(),
@@ -149,9 +145,4 @@ impl Relay {
         }
         0
     }
-}
-
-/// Names that a half and the thread of its connection share.
-pub(super) fn shared_names(names: &super::reasons::Names) -> Arc<super::reasons::Names> {
-    Arc::new(names.clone())
 }

@@ -248,7 +248,8 @@ mod tests {
             peer: "peer".to_owned(),
         };
         let long = "ü".repeat(SMALL_BYTES_MAX);
-        let failed = |text: &str| Ending::Failed(names.failure(FailureKind::PeerFailed(text.into())));
+        let failed =
+            |text: &str| Ending::Failed(names.failure(FailureKind::PeerFailed(text.into())));
         let cut = "ü".repeat(SMALL_BYTES_MAX / 2);
         for (ending, told) in [
             (Ending::End, Ending::End),
@@ -261,7 +262,10 @@ mod tests {
             assert_eq!(ending_of(kind, bytes, &names), Some(told));
         }
         let (kind, bytes) = message_of_rejection(&RejectReason::Closed);
-        assert_eq!(rejection_of(kind, bytes, &names), Some(RejectReason::Closed));
+        assert_eq!(
+            rejection_of(kind, bytes, &names),
+            Some(RejectReason::Closed)
+        );
         assert_eq!(ending_of(kind, bytes, &names), None, "that is no ending");
     }
 }

@@ -244,16 +244,19 @@ impl Hello {
     }
 
     fn parse(bytes: &[u8], role: u8) -> Result<Self, String> {
-        let bytes: &[u8; HELLO_BYTES] = bytes.try_into().map_err(|_| "a hello of another length")?;
+        let bytes: &[u8; HELLO_BYTES] =
+            bytes.try_into().map_err(|_| "a hello of another length")?;
         let field = |at: usize, length: usize| {
             let mut field = [0; 16];
             field[..length].copy_from_slice(&bytes[at..at + length]);
             u128::from_le_bytes(field)
         };
         if bytes[..4] != MAGIC || bytes[4] != VERSION || bytes[5] != role {
-            return Err("a hello of another kind or version: use the same version of Ringway \
+            return Err(
+                "a hello of another kind or version: use the same version of Ringway \
                         on both sides"
-                .to_owned());
+                    .to_owned(),
+            );
         }
         let identity = Identity {
             job: field(24, 16),
@@ -336,7 +339,10 @@ mod tests {
             assert_eq!(hello.check(u128::MAX - 5, identity), Ok(()));
             assert!(hello.check(u128::MAX - 6, identity).is_err());
             let attempt = IDENTITY.attempt + 1;
-            let other = Some(Identity { attempt, ..IDENTITY });
+            let other = Some(Identity {
+                attempt,
+                ..IDENTITY
+            });
             assert!(hello.check(u128::MAX - 5, other).is_err());
         }
     }

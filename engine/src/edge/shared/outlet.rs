@@ -16,7 +16,7 @@ use crate::edge::{EdgeOptions, Ending, FailureKind, RejectReason, Rejected};
 use crate::element::{Barrier, StreamElement};
 use crate::limits::{BATCH_ROWS_MAX, CONTROL_ELEMENTS_MAX, WIRE_BATCH_ROWS_MAX};
 use crate::wire::region::{RegionEncoder, RegionOut};
-use crate::wire::{Pieces, PayloadCodec, guarded};
+use crate::wire::{PayloadCodec, Pieces, guarded};
 
 /// What a batch takes beyond its own bytes, as far as that can be guessed before it is laid out.
 const MORE_BYTES: usize = 8 << 10;
@@ -136,7 +136,10 @@ impl<B: Payload> Outlet<B> {
             return Err(self.why_not());
         }
         let small = small_of_barrier(barrier, stamp);
-        let pushed = self.producer.get_mut().try_push_priority(small.kind, small.bytes());
+        let pushed = self
+            .producer
+            .get_mut()
+            .try_push_priority(small.kind, small.bytes());
         pushed.map_err(|error| self.refusal(error))
     }
 
@@ -156,7 +159,14 @@ impl<B: Payload> Outlet<B> {
             }
             _ => self.has_place(CONTROL_ELEMENTS_MAX),
         };
-        has_room.then_some(()).ok_or(RejectReason::Full)
+        has_room.then_some(()).ok_or_else(|| self.full())
+    }
+
+    /// There is no room: the receiver is to ring when it has taken something.
+    #[cold]
+    fn full(&mut self) -> RejectReason {
+        self.producer.get_mut().wait_for_room();
+        RejectReason::Full
     }
 
     /// Publishes what was pushed, and wakes the receiver if it sleeps.
@@ -262,18 +272,13 @@ impl<B: Payload> Outlet<B> {
     }
 
     fn push_data(&mut self, batch: B, stamp: u64) -> Result<(), Rejected<B>> {
-        let full = |batch| {
-            let element = StreamElement::Data(batch);
-            let reason = RejectReason::Full;
-            Err(Rejected { element, reason })
-        };
         if !self.advance() || !self.has_place(0) {
-            return full(batch);
+            return Err(self.no_room(batch));
         }
         let bytes = batch.bytes();
         if !self.has_bytes(bytes) || !self.has_space(bytes) {
             self.stats.saturations += 1;
-            return full(batch);
+            return Err(self.no_room(batch));
         }
         // A record batch is cheap to keep until it is known whether there is room for it.
         let is_record = (&batch as &dyn Any).is::<RecordBatch>();
@@ -295,11 +300,12 @@ impl<B: Payload> Outlet<B> {
         match (written, kept) {
             (Ok(Written::Yes), _) => {
                 self.in_flight_bytes += bytes;
-                self.in_flight.push_back((self.producer.get_mut().position(), bytes));
+                self.in_flight
+                    .push_back((self.producer.get_mut().position(), bytes));
             }
             (Ok(Written::Full), Some(batch)) => {
                 self.stats.saturations += 1;
-                return full(batch);
+                return Err(self.no_room(batch));
             }
             (Ok(Written::Full | Written::TooLarge), _) => {
                 self.in_flight_bytes += bytes;
@@ -312,18 +318,24 @@ impl<B: Payload> Outlet<B> {
         Ok(())
     }
 
-    fn push_control(
-        &mut self,
-        element: &StreamElement<B>,
-        stamp: u64,
-    ) -> Result<(), RejectReason> {
+    fn no_room(&mut self, batch: B) -> Rejected<B> {
+        Rejected {
+            element: StreamElement::Data(batch),
+            reason: self.full(),
+        }
+    }
+
+    fn push_control(&mut self, element: &StreamElement<B>, stamp: u64) -> Result<(), RejectReason> {
         if !self.advance() || !self.has_place(CONTROL_ELEMENTS_MAX) {
             return Err(self.why_not());
         }
         let Some(small) = small_of(element, stamp) else {
             return Ok(());
         };
-        let pushed = self.producer.get_mut().push_small(small.kind, small.bytes());
+        let pushed = self
+            .producer
+            .get_mut()
+            .push_small(small.kind, small.bytes());
         pushed.map_err(|error| self.refusal(error))
     }
 
@@ -381,14 +393,14 @@ impl<B: Payload> Outlet<B> {
 
     fn why_not(&mut self) -> RejectReason {
         match self.check() {
-            Ok(()) => RejectReason::Full,
+            Ok(()) => self.full(),
             Err(reason) => reason,
         }
     }
 
     fn refusal(&mut self, error: ClaimError) -> RejectReason {
         match error {
-            ClaimError::Full { .. } => RejectReason::Full,
+            ClaimError::Full { .. } => self.full(),
             ClaimError::PeerGone => self.closing(),
             other => {
                 let failure = self.names.failure(FailureKind::Protocol(other.to_string()));

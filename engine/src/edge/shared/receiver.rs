@@ -153,7 +153,9 @@ impl<B: Payload> Receiver<B> {
         let ahead = usize::try_from(letter.position.saturating_sub(link_position));
         self.stage(letter.position, ahead.unwrap_or(usize::MAX));
         let ahead = ahead.unwrap_or(usize::MAX).min(self.staged.len()) as u64;
-        let behind = link_position.saturating_sub(letter.position).min(self.position);
+        let behind = link_position
+            .saturating_sub(letter.position)
+            .min(self.position);
         Some((barrier, self.position - behind + ahead))
     }
 
@@ -271,7 +273,11 @@ impl<B: Payload> Receiver<B> {
     /// Decodes what is queued before `position`, without taking it.
     fn stage(&mut self, position: u64, ahead: usize) {
         let consumer = self.consumer.get_mut();
-        for peeked in consumer.peek_until(position).take(ahead).skip(self.staged.len()) {
+        for peeked in consumer
+            .peek_until(position)
+            .take(ahead)
+            .skip(self.staged.len())
+        {
             let Ok(peeked) = peeked else {
                 // It is found again when that is taken.
                 return;
@@ -393,7 +399,9 @@ impl<B: Payload> Decode<B> {
 
     /// A stamp of the sender by the clock of this side.
     fn origin(&self, stamp: u64) -> Monotonic {
-        Monotonic(Duration::from_nanos(stamp.saturating_add_signed(self.shift_nanos)))
+        Monotonic(Duration::from_nanos(
+            stamp.saturating_add_signed(self.shift_nanos),
+        ))
     }
 }
 
