@@ -34,7 +34,7 @@ pub fn join_within<T>(limit: Duration, what: &str, thread: JoinHandle<T>) -> T {
 ///
 /// # Panics
 /// If that takes longer than `limit`; `what` is named then.
-pub fn until(limit: Duration, what: &str, is_so: impl Fn() -> bool) {
+pub fn until(limit: Duration, what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
         assert!(start.elapsed() < limit, "{what}: not within {limit:?}");

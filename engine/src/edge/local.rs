@@ -237,6 +237,13 @@ impl<B: Payload> Sender<B> {
         has_room.then_some(()).ok_or(RejectReason::Full)
     }
 
+    pub(super) fn check(&mut self) -> Result<(), RejectReason> {
+        match self.is_closed() {
+            true => Err(self.closing()),
+            false => Ok(()),
+        }
+    }
+
     pub(super) fn turn(&mut self) -> &mut Turn {
         &mut self.turn
     }

@@ -278,6 +278,12 @@ impl<B: Payload> Sender<B> {
         each!(self, edge => edge.unblocked(now));
     }
 
+    /// Why the receiver takes nothing more, if that is known.
+    pub(crate) fn check(&mut self) -> Result<(), RejectReason> {
+        self.upgrade();
+        each!(self, edge => edge.check())
+    }
+
     /// Whether the edge would take this element now; the reason if not.
     fn admits(&mut self, element: &StreamElement<B>) -> Result<(), RejectReason> {
         self.upgrade();
@@ -298,7 +304,8 @@ impl<B: Payload> Sender<B> {
         each!(self, edge => edge.turn())
     }
 
-    fn bell(&self) -> &Bell {
+    /// What wakes the owner of this half.
+    pub(crate) fn bell(&self) -> &Bell {
         each!(self, edge => edge.bell())
     }
 }

@@ -75,7 +75,8 @@ struct OutEdge<B: Payload> {
     pushed: bool,
     last: EdgeMetrics,
     name: String,
-    transport: Transport,
+    /// What carried it when the sender went.
+    last_transport: Transport,
 }
 
 /// What an edge of an output has to report.
@@ -85,6 +86,8 @@ pub struct EdgeReport {
     pub name: String,
     /// What carries it.
     pub transport: Transport,
+    /// Why that is no shared memory, though it might have been.
+    pub not_shared: Option<String>,
     /// What has gone through it.
     pub metrics: EdgeMetrics,
 }
@@ -337,7 +340,7 @@ impl<B: Payload> OutEdge<B> {
     fn new(sender: Sender<B>) -> Self {
         Self {
             name: sender.name().to_owned(),
-            transport: sender.transport(),
+            last_transport: sender.transport(),
             last: EdgeMetrics::default(),
             sender: Some(sender),
             outbox: VecDeque::new(),
@@ -448,7 +451,8 @@ impl<B: Payload> OutEdge<B> {
     /// The edge takes nothing any more: in order (what waits is discarded) or not.
     #[cold]
     fn refused(&mut self, reason: RejectReason, counts: &mut Counts) -> Result<(), OutputError> {
-        self.last = self.report().metrics;
+        let report = self.report();
+        (self.last, self.last_transport) = (report.metrics, report.transport);
         self.sender = None;
         while let Some((element, _)) = self.outbox.pop_front() {
             self.count(&element, -1, counts);
@@ -480,7 +484,15 @@ impl<B: Payload> OutEdge<B> {
         let metrics = self.sender.as_ref().map_or(self.last, Sender::metrics);
         EdgeReport {
             name: self.name.clone(),
-            transport: self.transport,
+            transport: self
+                .sender
+                .as_ref()
+                .map_or(self.last_transport, Sender::transport),
+            not_shared: self
+                .sender
+                .as_ref()
+                .and_then(Sender::why_not_shared)
+                .map(str::to_owned),
             metrics,
         }
     }

@@ -17,6 +17,7 @@ use super::open::{Adopted, Seat};
 use super::options::RemoteOptions;
 use super::port::{Port, THREAD_ENDED, peer_name};
 use crate::batch::Payload;
+use crate::edge::shared::Sharing;
 use crate::edge::{EdgeOptions, FailureKind, Receiver};
 use crate::wire::PayloadCodec;
 
@@ -55,7 +56,8 @@ pub struct EdgePortStats {
 pub struct EdgePort {
     state: Arc<Mutex<State>>,
     links: LinksHandle,
-    may_share: bool,
+    /// Whether its edges may go over shared memory, if nothing else is said of one.
+    sharing: Sharing,
 }
 
 /// An edge cannot be expected.
@@ -98,7 +100,7 @@ pub fn listen_for_edges(
     options: EdgePortOptions,
 ) -> Result<EdgePort, LinksGone> {
     let state = Arc::new(Mutex::new(State::default()));
-    let may_share = options.remote.may_share();
+    let sharing = options.remote.shared.sharing;
     let port = Listening {
         state: Arc::clone(&state),
         options,
@@ -108,7 +110,7 @@ pub fn listen_for_edges(
     Ok(EdgePort {
         state,
         links: links.clone(),
-        may_share,
+        sharing,
     })
 }
 
@@ -127,10 +129,29 @@ impl EdgePort {
         bell: Bell,
         links: &LinksHandle,
     ) -> Result<Receiver<B>, ExpectedTwice> {
-        let (seat, receiver) = Seat::new(links, options, bell, self.may_share);
+        self.expect_sharing(edge, options, codec, bell, links, self.sharing)
+    }
+
+    /// As [`expect`](Self::expect), of an edge that may go over shared memory more or less than
+    /// others of the port; not at all if those may not.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn expect_sharing<B: Payload>(
+        &self,
+        edge: u64,
+        options: &EdgeOptions,
+        codec: Arc<dyn PayloadCodec<B>>,
+        bell: Bell,
+        links: &LinksHandle,
+        sharing: Sharing,
+    ) -> Result<Receiver<B>, ExpectedTwice> {
+        let may_share = self.sharing != Sharing::Off && sharing != Sharing::Off;
+        let (seat, receiver) = Seat::new(links, options, bell, may_share);
         let links = links.clone();
         let adopt = move |adopted: Result<Adopted, String>| match adopted {
-            Ok(adopted) => {
+            Ok(mut adopted) => {
+                adopted.door = adopted.door.and_then(|door| door.sharing(sharing));
                 if let Err(error) = seat.take(&links, adopted, codec) {
                     tracing::warn!(%error, edge, "a connection is dropped");
                 }

@@ -14,6 +14,10 @@ use crate::wire::Compression;
 /// user sees; below the number at which watermarks would be merged.
 const INBOX_ELEMENTS: usize = 64;
 
+/// Bytes that the two ends of a connection may send each other before it is known that the edge
+/// goes over shared memory.
+const MEETING_BYTES: u64 = 4096;
+
 const _: () = assert!(INBOX_ELEMENTS < ringway_netio::session::CONTROL_MERGE_FROM);
 
 /// What an edge over a connection is opened with, beside what every edge is.
@@ -107,11 +111,18 @@ impl RemoteOptions {
         self.may_share().then(|| Door::open(token, self.shared))
     }
 
+    /// Bytes that the session of an edge may hold. One that may turn out to go over shared memory
+    /// has to get as far as that, however little the edge holds.
+    fn window_bytes(&self, edge: &EdgeOptions) -> u64 {
+        let least = if self.may_share() { MEETING_BYTES } else { 1 };
+        (edge.bytes_max as u64).max(least)
+    }
+
     pub(super) fn for_sender(&self, edge: &EdgeOptions) -> SenderOptions {
         SenderOptions {
             negotiation: self.negotiation,
             identity: self.identity,
-            queue_bytes: (edge.bytes_max as u64).max(1),
+            queue_bytes: self.window_bytes(edge),
             piece_bytes: self.piece_bytes,
             stalled_after: self.stalled_after,
             ..SenderOptions::default()
@@ -130,7 +141,7 @@ impl RemoteOptions {
             identity: self.identity,
             v1_window_rows: self.v1_window_rows,
             window_rows: self.window_rows,
-            window_bytes: (edge.bytes_max as u64).max(1),
+            window_bytes: self.window_bytes(edge),
             inbox_elements: INBOX_ELEMENTS,
             stalled_after: self.stalled_after,
         }

@@ -109,6 +109,10 @@ impl<B: Payload> Sender<B> {
         self.ring.admits(element)
     }
 
+    pub(in crate::edge) fn check(&mut self) -> Result<(), RejectReason> {
+        self.ring.check()
+    }
+
     pub(in crate::edge) fn turn(&mut self) -> &mut Turn {
         self.ring.turn()
     }

@@ -21,7 +21,7 @@ use rustix::net::{
     socket_with,
 };
 
-use super::SharedOptions;
+use super::{SharedOptions, Sharing};
 
 /// Begins a hello; the second number is its version.
 const MAGIC: [u8; 4] = *b"RWSM";
@@ -96,7 +96,13 @@ impl Door {
         }
     }
 
-    /// Whether the edge is to fail if nobody comes.
+    /// The door of an edge that may go over shared memory so; none if it may not.
+    pub(in crate::edge) fn sharing(mut self, sharing: Sharing) -> Option<Self> {
+        self.options.sharing = sharing;
+        (sharing != Sharing::Off).then_some(self)
+    }
+
+    /// Whether the edge is to fail if nobody comes, and what else holds.
     pub(in crate::edge) fn options(&self) -> &SharedOptions {
         &self.options
     }

@@ -253,7 +253,10 @@ impl<B: Payload> Outlet<B> {
 
     /// Elements that the receiver has not taken.
     pub(in crate::edge) fn depth(&self) -> usize {
-        self.producer.borrow_mut().len()
+        match self.is_closed() {
+            false => self.producer.borrow_mut().len(),
+            true => 0,
+        }
     }
 
     /// As [`depth`](Self::depth), and takes in what that makes room for.

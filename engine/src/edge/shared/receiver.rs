@@ -30,6 +30,9 @@ const LEASE_BYTES_MIN: usize = 1024;
 /// its sender to see each pop.
 const TELL_EVERY: usize = 16;
 
+/// It is told sooner when this part of the edge's bytes was taken.
+const TELL_PARTS: usize = 8;
+
 /// The receiving half of an edge over shared memory. It is `Send`; popping decodes what lies in
 /// the segment, takes no lock and makes no system call while the sender is awake.
 pub struct Receiver<B: Payload> {
@@ -45,6 +48,8 @@ pub struct Receiver<B: Payload> {
     position: u64,
     untold: usize,
     tell_every: usize,
+    /// Bytes that count as one element more.
+    tell_every_bytes: usize,
     origin: Monotonic,
     /// How the stream has ended, though a barrier may be there that overtook that.
     ended: Option<Ending>,
@@ -83,6 +88,7 @@ enum Next<B> {
 
 impl<B: Payload> Receiver<B> {
     pub(in crate::edge) fn new(parts: ReceiverParts<B>) -> Self {
+        let told_with = parts.edge.bytes_max / (TELL_PARTS * TELL_EVERY);
         let is_narrow = parts.edge.capacity_elements < EDGE_CAPACITY_ELEMENTS;
         Self {
             consumer: RefCell::new(parts.consumer),
@@ -99,6 +105,7 @@ impl<B: Payload> Receiver<B> {
             _lives: parts.lives,
             position: 0,
             untold: 0,
+            tell_every_bytes: told_with.max(1),
             tell_every: if is_narrow { 1 } else { TELL_EVERY },
             origin: Monotonic::default(),
             ended: None,
@@ -116,7 +123,10 @@ impl<B: Payload> Receiver<B> {
             Next::Element(element, stamp) => {
                 self.position += 1;
                 self.origin = self.decode.origin(stamp);
-                self.untold += 1;
+                self.untold += match &element {
+                    StreamElement::Data(batch) => 1 + batch.bytes() / self.tell_every_bytes,
+                    _ => 1,
+                };
                 if self.untold >= self.tell_every {
                     self.tell();
                 }

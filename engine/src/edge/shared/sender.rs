@@ -205,6 +205,10 @@ impl<B: Payload> Sender<B> {
         }
     }
 
+    pub(in crate::edge) fn check(&mut self) -> Result<(), RejectReason> {
+        self.outlet().map_or(Ok(()), Outlet::check)
+    }
+
     pub(in crate::edge) fn turn(&mut self) -> &mut Turn {
         &mut self.turn
     }

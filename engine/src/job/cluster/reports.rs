@@ -90,7 +90,8 @@ struct OperatorForm {
 #[derive(Serialize, Deserialize)]
 struct EdgeForm {
     name: String,
-    is_socket: bool,
+    transport: String,
+    not_shared: Option<String>,
     elements: u64,
     rows: u64,
     bytes: u64,
@@ -188,7 +189,8 @@ impl EdgeForm {
         let metrics = edge.metrics;
         Self {
             name: edge.name.clone(),
-            is_socket: edge.transport == Transport::Socket,
+            transport: edge.transport.to_string(),
+            not_shared: edge.not_shared.clone(),
             elements: metrics.elements,
             rows: metrics.rows,
             bytes: metrics.bytes,
@@ -202,10 +204,12 @@ impl EdgeForm {
     fn into_report(self) -> EdgeReport {
         EdgeReport {
             name: self.name,
-            transport: match self.is_socket {
-                true => Transport::Socket,
-                false => Transport::Local,
+            transport: match &*self.transport {
+                "socket" => Transport::Socket,
+                "shared" => Transport::Shared,
+                _ => Transport::Local,
             },
+            not_shared: self.not_shared,
             metrics: EdgeMetrics {
                 elements: self.elements,
                 rows: self.rows,
@@ -269,7 +273,8 @@ mod tests {
             }],
             edges: vec![EdgeReport {
                 name: "a[0] -> b[1]".to_owned(),
-                transport: Transport::Socket,
+                transport: Transport::Shared,
+                not_shared: Some("why".to_owned()),
                 metrics: EdgeMetrics {
                     rows: 7,
                     ..EdgeMetrics::default()
