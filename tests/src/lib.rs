@@ -3,6 +3,7 @@
 pub mod block_on;
 pub mod columns;
 pub mod conformance;
+pub mod process;
 pub mod scenarios;
 pub mod seed;
 pub mod within;

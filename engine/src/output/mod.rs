@@ -77,6 +77,7 @@ struct OutEdge<B: Payload> {
     name: String,
     /// What carried it when the sender went.
     last_transport: Transport,
+    not_shared: Option<String>,
 }
 
 /// What an edge of an output has to report.
@@ -268,7 +269,7 @@ impl<B: Payload> Output<B> {
             .iter_mut()
             .flat_map(|group| &mut group.edges)
             .filter_map(|edge| {
-                edge.last = edge.report().metrics;
+                edge.note();
                 edge.sender.take()
             })
     }
@@ -341,6 +342,7 @@ impl<B: Payload> OutEdge<B> {
         Self {
             name: sender.name().to_owned(),
             last_transport: sender.transport(),
+            not_shared: None,
             last: EdgeMetrics::default(),
             sender: Some(sender),
             outbox: VecDeque::new(),
@@ -451,8 +453,7 @@ impl<B: Payload> OutEdge<B> {
     /// The edge takes nothing any more: in order (what waits is discarded) or not.
     #[cold]
     fn refused(&mut self, reason: RejectReason, counts: &mut Counts) -> Result<(), OutputError> {
-        let report = self.report();
-        (self.last, self.last_transport) = (report.metrics, report.transport);
+        self.note();
         self.sender = None;
         while let Some((element, _)) = self.outbox.pop_front() {
             self.count(&element, -1, counts);
@@ -480,6 +481,14 @@ impl<B: Payload> OutEdge<B> {
         self.is_full = is_full;
     }
 
+    /// Keeps what is to be reported when the sender is gone.
+    fn note(&mut self) {
+        let report = self.report();
+        self.last = report.metrics;
+        self.last_transport = report.transport;
+        self.not_shared = report.not_shared;
+    }
+
     fn report(&self) -> EdgeReport {
         let metrics = self.sender.as_ref().map_or(self.last, Sender::metrics);
         EdgeReport {
@@ -488,11 +497,10 @@ impl<B: Payload> OutEdge<B> {
                 .sender
                 .as_ref()
                 .map_or(self.last_transport, Sender::transport),
-            not_shared: self
-                .sender
-                .as_ref()
-                .and_then(Sender::why_not_shared)
-                .map(str::to_owned),
+            not_shared: match &self.sender {
+                Some(sender) => sender.why_not_shared().map(str::to_owned),
+                None => self.not_shared.clone(),
+            },
             metrics,
         }
     }

@@ -197,6 +197,11 @@ impl RemoteEdge {
         [&EPOLL, &EPOLL_V1, &BEST, &BEST_V1]
     }
 
+    /// Where its senders are driven.
+    pub fn sending(&self) -> &LinksHandle {
+        &self.sending
+    }
+
     /// The same, with its options changed.
     pub fn with(&self, change: impl FnOnce(&mut RemoteOptions)) -> Self {
         let mut other = self.clone();

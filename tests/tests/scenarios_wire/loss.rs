@@ -18,8 +18,8 @@ use ringway_tests::conformance::elements::{
 };
 use ringway_tests::within::LONG;
 
-use crate::process::{Process, part, tell};
 use crate::rig::{CLOSE, each_until_the_end, frame, on_all, open, pair, recorded, rows};
+use ringway_tests::process::{Process, part, tell};
 
 fn connect(plane: &DataPlane, port: u16) -> Sender<Numbers> {
     let options = ConnectOptions::default()

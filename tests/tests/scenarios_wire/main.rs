@@ -11,6 +11,5 @@ mod flow;
 mod loss;
 mod mesh;
 mod peers;
-mod process;
 mod rig;
 mod sockets;

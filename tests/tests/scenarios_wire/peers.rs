@@ -16,8 +16,8 @@ use ringway_shm::Bell;
 use ringway_tests::seed::Seeded;
 use ringway_tests::within::LONG;
 
-use crate::process::{Process, hear, part, tell};
 use crate::rig::{CLOSE, frame, recorded};
+use ringway_tests::process::{Process, hear, part, tell};
 
 /// Takes every stream, tells how each ended, and what this process uses when asked.
 fn serve(stalled_after: Duration) {

@@ -119,7 +119,8 @@ impl<B: Payload> ReceiverLink<B> {
 
     /// Looks whether the sender has come in, as soon as it has answered: it does so before.
     fn meet(&mut self, io: &mut Io<'_>) {
-        let is_decided = self.session.mode() != Mode::Undecided && self.session.end().is_none();
+        let has_failed = matches!(self.session.end(), Some(Err(_)));
+        let is_decided = self.session.mode() != Mode::Undecided && !has_failed;
         let Some((place, door)) = self.sharing.take_if(|_| is_decided) else {
             return;
         };

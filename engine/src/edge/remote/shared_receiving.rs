@@ -105,12 +105,14 @@ impl<B: Payload> Link for SharedReceiving<B> {
         if self.leaving.has_begun() {
             return usize::from(self.leaving.poll(io, self.peer_has_ended));
         }
-        let mut work = self.relay.as_mut().map_or(0, Relay::pump);
-        if self.is_left() {
-            self.leaving.begin(io, self.peer_has_ended);
-            work += 1;
+        if let Some(relay) = &mut self.relay {
+            relay.pump();
         }
-        work
+        let is_left = self.is_left();
+        if is_left {
+            self.leaving.begin(io, self.peer_has_ended);
+        }
+        usize::from(is_left)
     }
 
     fn timeout(&self) -> Option<Duration> {

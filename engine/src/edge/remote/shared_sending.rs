@@ -54,13 +54,16 @@ impl<B: Payload> SharedSending<B> {
         let names = Arc::new(names);
         let gone = Gone::default();
         let relay = Relay::new(shared.bell(), links, || sharer.producer.watch());
-        let outlet = Outlet::new(
+        let mut outlet = Outlet::new(
             sharer.producer,
             codec,
             sharer.edge,
             Names::clone(&names),
             Arc::clone(&gone),
         );
+        if relay.is_some() {
+            outlet.set_relayed_by(links);
+        }
         shared.set_carrier(Carrier::Memory(Arc::clone(&gone), Arc::clone(&names)));
         Self {
             ring: Some(ring),
@@ -222,7 +225,7 @@ impl<B: Payload> Link for SharedSending<B> {
         }
         let mut work = self.obey() + self.drain_ring() + self.go_on();
         if let Some(relay) = &mut self.relay {
-            work += relay.pump();
+            relay.pump();
         }
         if self.is_left && self.outlet.is_none() {
             self.leaving.begin(io, self.peer_has_ended);

@@ -137,12 +137,11 @@ impl Relay {
         })
     }
 
-    pub(super) fn pump(&mut self) -> usize {
+    /// Rings, if the owner sleeps and has something to wake for.
+    pub(super) fn pump(&mut self) {
         // What nobody waits for is news later.
         if self.user.is_armed() && self.watch.has_news() {
             self.user.ring();
-            return 1;
         }
-        0
     }
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use arrow::array::RecordBatch;
 use ringway_netio::credit::Piece;
+use ringway_shm::Bell;
 use ringway_shm::link::{Claim, ClaimError, Producer};
 
 use super::entry::{kind_of_region, message_of_ending, rejection_of, small_of, small_of_barrier};
@@ -47,6 +48,8 @@ pub(in crate::edge) struct Outlet<B: Payload> {
     /// What is left of the last batch.
     pending: Option<Pending>,
     failed: Option<RejectReason>,
+    /// Rings for the thread of the connection, where the user does not wait for the same bell.
+    relays: Option<Bell>,
     stats: RemoteStats,
 }
 
@@ -99,8 +102,15 @@ impl<B: Payload> Outlet<B> {
             taken: 0,
             pending: None,
             failed: None,
+            relays: None,
             stats: RemoteStats::default(),
         }
+    }
+
+    /// The user does not wait for the bell that the receiver rings, but for another one that the
+    /// thread of the connection rings in turn.
+    pub(in crate::edge) fn set_relayed_by(&mut self, links: &Bell) {
+        self.relays = Some(links.clone());
     }
 
     /// Takes an element if there is room for it. It is seen by the receiver after
@@ -166,6 +176,11 @@ impl<B: Payload> Outlet<B> {
     #[cold]
     fn full(&mut self) -> RejectReason {
         self.producer.get_mut().wait_for_room();
+        if let Some(links) = &self.relays {
+            // Only its going to sleep is a barrier for the receiver, too, which may have looked
+            // before whether anybody waits.
+            links.ring();
+        }
         RejectReason::Full
     }
 

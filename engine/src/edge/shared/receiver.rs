@@ -163,9 +163,9 @@ impl<B: Payload> Receiver<B> {
         let ahead = usize::try_from(letter.position.saturating_sub(link_position));
         self.stage(letter.position, ahead.unwrap_or(usize::MAX));
         let ahead = ahead.unwrap_or(usize::MAX).min(self.staged.len()) as u64;
-        let behind = link_position
-            .saturating_sub(letter.position)
-            .min(self.position);
+        // The message that ended the stream is no element.
+        let elements = link_position - u64::from(self.ended.is_some());
+        let behind = elements.saturating_sub(letter.position).min(self.position);
         Some((barrier, self.position - behind + ahead))
     }
 
