@@ -35,6 +35,7 @@ pub mod passing;
 mod priority;
 mod producer;
 mod ring;
+#[cfg(not(loom))]
 pub mod segment;
 mod shared;
 mod slots;

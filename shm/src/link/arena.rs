@@ -3,7 +3,7 @@
 //! Pure arithmetic over positions. A position counts the bytes since the start
 //! and never wraps; an offset is where that lies in the arena.
 
-use crate::link::config::UNIT_BYTES;
+use crate::link::bounds::UNIT_BYTES;
 use crate::link::error::{Corrupt, within};
 
 /// A position in the arena and its offset, so that no division finds it.

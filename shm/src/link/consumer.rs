@@ -3,9 +3,10 @@
 use crate::bell::Bell;
 use crate::doorbell::Doorbell;
 use crate::link::arena::Pin;
-use crate::link::config::Bounds;
+use crate::link::bounds::Bounds;
 use crate::link::error::within;
 use crate::link::leases::Leases;
+#[cfg(not(loom))]
 use crate::link::peek::Peek;
 use crate::link::side::{ConsumerSide, ProducerSide};
 use crate::link::walk::{Limits, Walk};
@@ -100,6 +101,7 @@ impl Consumer {
 
     /// Looks at the queued messages before `position` without taking them; those not pushed yet
     /// are not waited for.
+    #[cfg(not(loom))]
     pub fn peek_until(&mut self, position: u64) -> Peek<'_> {
         let failed = self.refresh().err();
         Peek::new(self, position, failed)

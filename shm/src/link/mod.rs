@@ -11,14 +11,19 @@
 //! [`Lease`]; the producer then writes around it.
 
 mod arena;
+mod bounds;
 mod claim;
+#[cfg(not(loom))]
 mod config;
 mod consumer;
 mod error;
 mod leases;
 mod message;
+#[cfg(loom)]
+mod model;
 #[cfg(not(loom))]
 mod open;
+#[cfg(not(loom))]
 mod peek;
 mod placement;
 mod producer;
@@ -29,12 +34,16 @@ mod watch;
 mod words;
 
 pub use claim::Claim;
+#[cfg(not(loom))]
 pub use config::{ARENA_BYTES_MAX, ARENA_BYTES_MIN, LinkConfig, MESSAGES_MAX};
 pub use consumer::Consumer;
 pub use error::{ClaimError, Corrupt, PopError};
 pub use message::{Lease, Letter, Message};
+#[cfg(loom)]
+pub use model::model;
 #[cfg(not(loom))]
 pub use open::{Incoming, Outgoing};
+#[cfg(not(loom))]
 pub use peek::{Peek, Peeked};
 pub use placement::Placement;
 pub use producer::Producer;

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use crate::bell::Bell;
 use crate::doorbell::Doorbell;
 use crate::link::arena::{Pin, Space, padded};
+use crate::link::bounds::Bounds;
 use crate::link::claim::Claim;
-use crate::link::config::Bounds;
 use crate::link::error::within;
 use crate::link::placement::{Placement, Probe};
 use crate::link::side::{ConsumerSide, ProducerSide};
@@ -157,14 +157,7 @@ impl Producer {
         assert!(kind <= KIND_MAX, "a kind above the highest");
         assert!(position >= self.messages, "a position that was passed");
         self.check()?;
-        // Acquire pairs with the Release in `Consumer::take_priority`: the last one was read.
-        let taken = self.peer.words().letters_taken.load(Ordering::Acquire);
-        let field = "count of taken priority messages";
-        let least = self.letters.saturating_sub(1);
-        if let Err(corrupt) = within(field, taken, least, self.letters) {
-            return Err(self.die(corrupt));
-        }
-        if taken != self.letters {
+        if !self.is_letter_taken()? {
             return Err(self.full());
         }
         self.publish();
@@ -265,6 +258,12 @@ impl Producer {
     /// Looks at what the consumer does, for a thread that has not got this half.
     pub fn watch(&self) -> Watch {
         Watch::of_consumer(Arc::clone(&self.peer))
+    }
+
+    /// As [`has_room`](Producer::has_room), for
+    /// [`try_push_priority`](Producer::try_push_priority).
+    pub fn has_room_for_priority(&mut self) -> bool {
+        self.end.is_some() || self.is_letter_taken().unwrap_or(true)
     }
 
     /// Says that the consumer's process is gone: every push is refused from now on.
@@ -419,6 +418,17 @@ impl Producer {
         self.is_waiting = waiting;
         let words = self.side.words();
         words.waiting.store(waiting.into(), Ordering::Relaxed);
+    }
+
+    fn is_letter_taken(&mut self) -> Result<bool, ClaimError> {
+        // Acquire pairs with the Release in `Consumer::take_priority`: the last one was read.
+        let taken = self.peer.words().letters_taken.load(Ordering::Acquire);
+        let field = "count of taken priority messages";
+        let least = self.letters.saturating_sub(1);
+        match within(field, taken, least, self.letters) {
+            Ok(taken) => Ok(taken == self.letters),
+            Err(corrupt) => Err(self.die(corrupt)),
+        }
     }
 
     /// Looks where the consumer really is.

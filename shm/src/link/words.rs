@@ -4,10 +4,6 @@ use crate::link::SMALL_BYTES_MAX;
 use crate::link::error::{Corrupt, within};
 use crate::sync::{AtomicU64, Ordering};
 
-/// Where the words lie in either segment.
-#[cfg(not(loom))]
-pub(crate) const WORDS_OFFSET: usize = 256;
-
 /// What stands in place of a kind where a word is no message but a gap in the arena.
 pub(crate) const KIND_GAP: u32 = u32::MAX;
 
@@ -57,6 +53,7 @@ pub(crate) struct LetterWords {
 
 #[cfg(not(loom))]
 const _: () = {
+    use crate::segment::{Header, SLOTS_OFFSET, WORDS_OFFSET};
     use core::mem::offset_of;
     assert!(SMALL_BYTES_MAX.is_multiple_of(8));
     assert!(offset_of!(ProducerWords, tail) == 0);
@@ -74,8 +71,8 @@ const _: () = {
     assert!(offset_of!(ConsumerWords, letter) == 128);
     assert!(WORDS_OFFSET + size_of::<ConsumerWords>() <= crate::segment::SLOTS_OFFSET);
     assert!(WORDS_OFFSET.is_multiple_of(align_of::<ProducerWords>()));
-    assert!(WORDS_OFFSET >= size_of::<crate::segment::Header>());
-    assert!(WORDS_OFFSET + size_of::<ProducerWords>() <= crate::segment::SLOTS_OFFSET);
+    assert!(WORDS_OFFSET >= size_of::<Header>());
+    assert!(WORDS_OFFSET + size_of::<ProducerWords>() <= SLOTS_OFFSET);
 };
 
 impl LetterWords {

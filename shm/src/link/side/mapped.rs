@@ -3,8 +3,8 @@
 use core::ptr::NonNull;
 use core::slice;
 
-use crate::link::words::{ConsumerWords, ProducerWords, WORDS_OFFSET};
-use crate::segment::{Map, SLOTS_OFFSET, Shape};
+use crate::link::words::{ConsumerWords, ProducerWords};
+use crate::segment::{Map, SLOTS_OFFSET, Shape, WORDS_OFFSET};
 use crate::sync::AtomicU64;
 
 /// The producer's segment, in either process.
