@@ -336,11 +336,20 @@ fn check_shows_which_process_runs_what_and_what_goes_between_them() {
     );
     for transport in ["shared", "socket"] {
         let args = [
-            "check", &job, "--processes", "2", "--json", "--transport", transport,
+            "check",
+            &job,
+            "--processes",
+            "2",
+            "--json",
+            "--transport",
+            transport,
         ];
         let forced = json(&run(&args));
         assert_eq!(forced["links"][0]["transport"], transport);
-        assert_ne!(forced["plan_hash"], plan["plan_hash"], "all must want the same");
+        assert_ne!(
+            forced["plan_hash"], plan["plan_hash"],
+            "all must want the same"
+        );
     }
     let hash = plan["plan_hash"].as_str().unwrap().to_owned();
     let again = run(&[
@@ -394,7 +403,10 @@ fn a_transport_that_can_not_be_is_refused_before_anything_runs() {
     let exchange = "exchange = \"rebalance\"";
     let shared = text.replace(exchange, &format!("{exchange}\ntransport = \"shared\""));
     let shared = job_file(folder.path(), &shared).display().to_string();
-    refused(&["check", &shared], "none of its edges is between processes");
+    refused(
+        &["check", &shared],
+        "none of its edges is between processes",
+    );
     let output = run(&["check", &shared, "--processes", "2", "--json"]);
     assert_eq!(json(&output)["links"][0]["transport"], "shared");
     let output = run(&["check", &job, "--transport", "shared"]);

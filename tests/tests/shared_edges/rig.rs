@@ -1,5 +1,6 @@
 //! Edges with a small segment, and batches that say what is in them.
 
+use std::fs;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
@@ -56,4 +57,12 @@ pub(crate) fn all(receiver: &mut Receiver<RecordBatch>) -> (Vec<RecordBatch>, En
 pub(crate) fn are_all(batches: &[RecordBatch], end: i64) {
     let found = batches.iter().flat_map(|batch| values(batch));
     assert!(found.copied().eq(0..end));
+}
+
+/// What the process holds of the system: descriptors, and segments that are mapped.
+pub(crate) fn held() -> (usize, usize) {
+    let descriptors = fs::read_dir("/proc/self/fd").unwrap().count();
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let segments = maps.lines().filter(|line| line.contains("memfd:")).count();
+    (descriptors, segments)
 }
