@@ -58,7 +58,7 @@ pub enum Receiver<B: Payload> {
     /// A connection to another process, or one of which that is not known yet.
     Remote(remote::Receiver<B>),
     /// Memory that is shared with another process of this host.
-    Shared(shared::Receiver<B>),
+    Shared(Box<shared::Receiver<B>>),
 }
 
 /// An element that the edge did not take. It comes back unharmed.

@@ -38,7 +38,7 @@ impl<B: Payload> Receiver<B> {
 
     /// The half over shared memory that it becomes, if it is known to be one.
     #[inline]
-    pub(in crate::edge) fn upgraded(&mut self) -> Option<shared::Receiver<B>> {
+    pub(in crate::edge) fn upgraded(&mut self) -> Option<Box<shared::Receiver<B>>> {
         match self.place {
             Some(_) => self.upgrade(),
             None => None,
@@ -56,14 +56,14 @@ impl<B: Payload> Receiver<B> {
     }
 
     #[cold]
-    fn upgrade(&mut self) -> Option<shared::Receiver<B>> {
+    fn upgrade(&mut self) -> Option<Box<shared::Receiver<B>>> {
         if let Carrier::Connection(_) = self.shared.carrier()? {
             self.place = None;
             return None;
         }
         let place = self.place.take()?;
         let mut receiver = place.lock().unwrap_or_else(PoisonError::into_inner);
-        receiver.take().map(|receiver| *receiver)
+        receiver.take()
     }
 
     #[inline]
