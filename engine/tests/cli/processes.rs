@@ -399,6 +399,10 @@ fn a_transport_that_can_not_be_is_refused_before_anything_runs() {
         &["check", &job, "--transport", "pipe"],
         "there is no transport `pipe`",
     );
+    let output = run(&["check", &job, "--transport", "shared"]);
+    assert!(output.status.success(), "{}", errors(&output));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("the job runs in one"), "{text}");
     let text = std::fs::read_to_string(&job).unwrap();
     let exchange = "exchange = \"rebalance\"";
     let shared = text.replace(exchange, &format!("{exchange}\ntransport = \"shared\""));
@@ -409,10 +413,6 @@ fn a_transport_that_can_not_be_is_refused_before_anything_runs() {
     );
     let output = run(&["check", &shared, "--processes", "2", "--json"]);
     assert_eq!(json(&output)["links"][0]["transport"], "shared");
-    let output = run(&["check", &job, "--transport", "shared"]);
-    assert!(output.status.success(), "{}", errors(&output));
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("the job runs in one"), "{text}");
 }
 
 /// Kills a process of the job at a random time, `rounds` times. What says that it ended must

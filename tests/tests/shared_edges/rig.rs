@@ -55,7 +55,7 @@ pub(crate) fn all(receiver: &mut Receiver<RecordBatch>) -> (Vec<RecordBatch>, En
 /// The numbers from 0 up to `end`, none missing, none twice.
 #[track_caller]
 pub(crate) fn are_all(batches: &[RecordBatch], end: i64) {
-    let found = batches.iter().flat_map(|batch| values(batch));
+    let found = batches.iter().flat_map(values);
     assert!(found.copied().eq(0..end));
 }
 

@@ -8,7 +8,7 @@ use super::shared::{Carrier, RemoteStats, Shared};
 use crate::batch::Payload;
 use crate::clock::Monotonic;
 use crate::edge::turn::Turn;
-use crate::edge::{EdgeOptions, Popped, local, shared};
+use crate::edge::{EdgeOptions, Popped, Transport, local, shared};
 use crate::element::{Barrier, StreamElement};
 
 /// The receiving half of an edge over a connection: the outer end of a ring from the link that
@@ -48,6 +48,11 @@ impl<B: Payload> Receiver<B> {
     /// Whether it is not known yet what carries it.
     pub(in crate::edge) fn is_undecided(&self) -> bool {
         self.place.is_some()
+    }
+
+    /// What carries it, as far as that is known.
+    pub(in crate::edge) fn transport(&self) -> Transport {
+        self.shared.transport()
     }
 
     /// Why it does not go over shared memory, though it might have.

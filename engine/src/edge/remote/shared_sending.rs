@@ -64,11 +64,13 @@ impl<B: Payload> SharedSending<B> {
         if relay.is_some() {
             outlet.set_relayed_by(links);
         }
+        // Where the half finds it as soon as it knows what it is.
+        *sharer.ordered.place.lock() = Some(Box::new(outlet));
         shared.set_carrier(Carrier::Memory(Arc::clone(&gone), Arc::clone(&names)));
         Self {
             ring: Some(ring),
             element: None,
-            outlet: Some(Box::new(outlet)),
+            outlet: None,
             place: sharer.ordered.place,
             orders: sharer.ordered.orders,
             ending: None,
