@@ -175,7 +175,7 @@ impl EdgeSubject for SharedEdge {
 }
 
 /// Bytes that the kernel is asked to hold of a connection, so that an edge is full soon.
-const KERNEL_BYTES: usize = 4096;
+pub const KERNEL_BYTES: usize = 4096;
 
 impl RemoteEdge {
     /// Edges over a driver, in a form of the wire.
