@@ -7,6 +7,8 @@
 //! Run by `scripts/loom`.
 #![cfg(loom)]
 
+use std::mem::ManuallyDrop;
+
 use loom::thread;
 use ringway_shm::Bell;
 use ringway_shm::link::{ClaimError, Consumer, PopError, Producer, model};
@@ -120,22 +122,32 @@ fn bytes_are_overwritten_only_after_they_were_given_back() {
     });
 }
 
+/// Shows that these models can fail. What belongs to loom must not be dropped while its panic
+/// unwinds.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn a_consumer_that_does_not_look_again_after_arming_sleeps_for_ever() {
     check(|| {
-        let (mut producer, mut consumer) = pair(4, 4);
-        let bell = consumer.consumer_bell().clone();
+        let (mut producer, consumer) = pair(4, 4);
+        let mut consumer = ManuallyDrop::new(consumer);
+        let bell = ManuallyDrop::new(consumer.consumer_bell().clone());
         // The first message rings for a sleep that may have begun before.
         push(&mut producer, 1);
-        let _ = consumer.try_pop().unwrap();
+        assert_eq!(consumer.try_pop().unwrap().bytes(), [1]);
         bell.clear();
-        let pushing = thread::spawn(move || push(&mut producer, 2));
-        while consumer.try_pop().is_err() {
+        let pushing = ManuallyDrop::new(thread::spawn(move || {
+            push(&mut producer, 2);
+            producer
+        }));
+        if !consumer.is_ready() {
             bell.arm();
             bell.park(None);
         }
-        pushing.join().unwrap();
+        drop(ManuallyDrop::into_inner(pushing).join().unwrap());
+        drop((
+            ManuallyDrop::into_inner(bell),
+            ManuallyDrop::into_inner(consumer),
+        ));
     });
 }
 
