@@ -249,6 +249,11 @@ impl Bell {
         })
     }
 
+    /// Whether it is the same bell: a ring of one is a ring of the other.
+    pub fn is(&self, other: &Bell) -> bool {
+        Arc::ptr_eq(&self.core, &other.core)
+    }
+
     /// How many times a ring really woke the owner: one system call, or one
     /// call of a task's waker each.
     pub fn rings_total(&self) -> u64 {

@@ -242,6 +242,32 @@ fn a_priority_message_is_read_whole_and_wakes() {
 }
 
 #[test]
+fn a_sleeping_producer_learns_that_the_consumer_takes_no_more_and_why() {
+    check(|| {
+        let (mut producer, mut consumer) = pair(4, 4);
+        let bell = producer.producer_bell().clone();
+        // The first ring is for a sleep that may have begun before.
+        producer.wait_for_room();
+        push(&mut producer, 1);
+        assert_eq!(pop(&mut consumer), 1);
+        consumer.flush();
+        bell.clear();
+        let closing = thread::spawn(move || consumer.close(5, &[6; 9]));
+        while !producer.is_closed() {
+            bell.arm();
+            if producer.is_closed() {
+                bell.disarm();
+            } else {
+                bell.park(None);
+            }
+        }
+        let reason = producer.closed().unwrap().unwrap();
+        assert_eq!((reason.kind, reason.bytes()), (5, &[6; 9][..]));
+        closing.join().unwrap();
+    });
+}
+
+#[test]
 fn one_bell_serves_two_links() {
     check(|| {
         let (bell, other) = (Bell::model_shared(), Bell::model_shared());

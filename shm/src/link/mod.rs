@@ -30,6 +30,7 @@ mod producer;
 mod side;
 mod stores;
 mod walk;
+mod watch;
 mod words;
 
 pub use claim::Claim;
@@ -47,6 +48,7 @@ pub use peek::{Peek, Peeked};
 pub use placement::Placement;
 pub use producer::Producer;
 pub use stores::Stores;
+pub use watch::Watch;
 
 /// How many descriptors each side passes to the other: its segment, the page of its bell, and what
 /// rings it.

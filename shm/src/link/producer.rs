@@ -10,10 +10,11 @@ use crate::link::claim::Claim;
 use crate::link::error::within;
 use crate::link::placement::{Placement, Probe};
 use crate::link::side::{ConsumerSide, ProducerSide};
-use crate::link::stores::{self, STREAMED_BYTES_MIN, Stores};
+use crate::link::stores::{self, STREAMED_FAR_BYTES_MIN, STREAMED_NEAR_BYTES_MIN, Stores};
+use crate::link::watch::Watch;
 use crate::link::words::{KIND_GAP, slot_of};
-use crate::link::{ClaimError, Corrupt, KIND_MAX, SMALL_BYTES_MAX};
-use crate::sync::Ordering;
+use crate::link::{ClaimError, Corrupt, KIND_MAX, Letter, SMALL_BYTES_MAX};
+use crate::sync::{Arc, Ordering};
 
 /// Pushes messages. It may move between threads but not be shared by them.
 ///
@@ -23,7 +24,7 @@ use crate::sync::Ordering;
 #[derive(Debug)]
 pub struct Producer {
     pub(crate) side: ProducerSide,
-    peer: ConsumerSide,
+    peer: Arc<ConsumerSide>,
     doorbell: Doorbell,
     bell: Bell,
     bounds: Bounds,
@@ -58,7 +59,7 @@ impl Producer {
         Producer {
             space: Space::new(side.arena_bytes()),
             side,
-            peer,
+            peer: Arc::new(peer),
             doorbell,
             bell,
             bounds,
@@ -228,6 +229,37 @@ impl Producer {
         self.has_room_in(len, Lane::Small)
     }
 
+    /// Leaves word that this half waits for the consumer to take something, as a claim that found
+    /// no room does: for a user with bounds of its own. It holds until the next claim.
+    pub fn wait_for_room(&mut self) {
+        self.flush();
+        self.set_waiting(true);
+    }
+
+    /// Whether the consumer has said that it takes no more.
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        // Acquire pairs with the Release in `Consumer::close`: the letter is there.
+        self.peer.words().closed.load(Ordering::Acquire) != 0
+    }
+
+    /// Why the consumer takes no more, once it has said so. Pushing is still possible, in vain.
+    ///
+    /// # Errors
+    ///
+    /// [`Corrupt`]: drop the edge.
+    pub fn closed(&mut self) -> Result<Option<Letter>, Corrupt> {
+        match self.is_closed() {
+            true => Letter::read(&self.peer.words().letter).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// Looks at what the consumer does, for a thread that has not got this half.
+    pub fn watch(&self) -> Watch {
+        Watch::of_consumer(Arc::clone(&self.peer))
+    }
+
     /// As [`has_room`](Producer::has_room), for
     /// [`try_push_priority`](Producer::try_push_priority).
     pub fn has_room_for_priority(&mut self) -> bool {
@@ -270,10 +302,11 @@ impl Producer {
         match self.stores {
             Stores::Plain => false,
             Stores::Streaming => true,
+            Stores::Auto if self.probe.placement() == Placement::Far => {
+                len >= STREAMED_FAR_BYTES_MIN
+            }
             Stores::Auto => {
-                len >= STREAMED_BYTES_MIN
-                    && (self.probe.placement() == Placement::Far
-                        || self.space.arena_bytes <= stores::cache_bytes())
+                len >= STREAMED_NEAR_BYTES_MIN && self.space.arena_bytes <= stores::cache_bytes()
             }
         }
     }

@@ -129,6 +129,8 @@ pub(crate) struct ConsumerSide {
 
 // SAFETY: the pointer is into the mapping, which belongs to the process, and to atomics.
 unsafe impl Send for ConsumerSide {}
+// SAFETY: as for Send; all its words are atomics.
+unsafe impl Sync for ConsumerSide {}
 
 impl ConsumerSide {
     pub(crate) fn new(map: Map) -> ConsumerSide {
