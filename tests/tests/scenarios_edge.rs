@@ -20,7 +20,7 @@ use ringway_tests::conformance::elements::{
     Counted, Numbers, barrier, counted, ending, next, number, push, rejected, room_for, stop,
     value_of, watermark,
 };
-use ringway_tests::within::{LONG, join_within, until, within};
+use ringway_tests::within::{LONG, join_within, one_below, until, within};
 
 fn open(options: EdgeOptions) -> (Sender<Numbers>, Receiver<Numbers>) {
     local::open(options, Bell::thread(), Bell::thread())
@@ -270,7 +270,6 @@ fn b69_an_idle_pair_that_waits_uses_under_two_percent_of_a_core() {
 #[test]
 fn b69_both_ends_on_one_cpu_with_room_for_one_element_get_along() {
     let count = 20_000;
-    let start = Instant::now();
     let sum = within(LONG, "20,000 elements on one CPU", move || {
         pin_to_one_cpu();
         let (mut sender, mut receiver) = open(room_for(1));
@@ -293,7 +292,6 @@ fn b69_both_ends_on_one_cpu_with_room_for_one_element_get_along() {
         sum
     });
     assert_eq!(sum, count * (count - 1) / 2);
-    assert!(start.elapsed() < Duration::from_secs(20));
 }
 
 fn open_counted(capacity: usize) -> (Sender<Counted>, Receiver<Counted>, Bell) {
@@ -350,9 +348,7 @@ fn b71_a_sender_blocked_on_a_full_edge_wakes_when_the_receiver_is_dropped() {
         assert_eq!(Arc::strong_count(&alive), 1);
         woken_after
     };
-    // A busy machine may be slow now and then; a wake-up that is lost is slow every time.
-    let soonest = (0..5).map(|_| woken_after()).min();
-    assert!(soonest < Some(Duration::from_millis(100)), "{soonest:?}");
+    one_below(Duration::from_millis(100), "the wake-up", woken_after);
 }
 
 /// Counts the living, and panics when the one with the fuse is dropped.

@@ -1,5 +1,6 @@
 //! Running a plan: workers on their cores, and the one thread that watches over them.
 
+mod making;
 mod staged;
 mod together;
 
@@ -24,6 +25,7 @@ use super::build::{BuildError, Built, BuiltWorker, Part, build};
 use super::cluster::{Cluster, ProcessReport};
 use super::plan::Plan;
 use super::remote::{MakeDriver, RemoteError};
+use making::Making;
 use staged::Staged;
 
 /// Time that tasks have to stop once the job is cancelled or has failed.
@@ -31,6 +33,10 @@ pub(super) const STOP_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// The longest time without a look at the workers, though none of them rings.
 const WATCH_TIME_MAX: Duration = Duration::from_millis(100);
+
+/// The longest time that starting a job waits for everything to be open: whoever has started it
+/// can stop it then, and waiting for the job waits on.
+const BEGIN_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// The longest time without a look at whether all edges to other processes are open.
 const OPENING_LOOK_MAX: Duration = Duration::from_millis(2);
@@ -73,11 +79,16 @@ pub struct JobHandle {
     finished: Vec<(TaskReport, TaskOutcome)>,
     live: Vec<Vec<TaskReport>>,
     stopping: Option<Monotonic>,
-    cancelled: bool,
+    /// Who cancelled the job in this process, if somebody did.
+    cancelled: Option<CancelCause>,
     sources_ended: bool,
     sources_stopped: bool,
     ended_at: Option<Monotonic>,
     opened: Opened,
+    /// The tasks of this process, while they are made.
+    making: Option<Making>,
+    /// The job was to stop before the tasks of this process were made.
+    given_up: bool,
     /// Why its parts could not be made, if so.
     not_made: Option<JobError>,
     /// How the tasks of this process ended, once all are over.
@@ -180,6 +191,9 @@ struct WorkerLink {
 /// Starts a plan: makes its parts, opens them all, and lets them run. When one cannot be
 /// opened, nothing runs, and the job's report says so.
 ///
+/// Where opening takes long this returns before it runs: it does when everything is open, as
+/// long as the handle is waited on.
+///
 /// # Errors
 /// When its parts cannot be made or a thread cannot be started; nothing has run then.
 pub fn start(plan: &Plan, options: &RunOptions) -> Result<JobHandle, JobError> {
@@ -280,11 +294,13 @@ impl JobHandle {
             finished: Vec::new(),
             live: Vec::new(),
             stopping: None,
-            cancelled: false,
+            cancelled: None,
             sources_ended: false,
             sources_stopped: false,
             ended_at: None,
             opened: Opened::Nothing,
+            making: None,
+            given_up: false,
             not_made: None,
             local: None,
             cluster: None,
@@ -297,25 +313,39 @@ impl JobHandle {
         self.live.push(Vec::new());
     }
 
-    /// Waits until everything is open, and lets it run if all of it is.
+    /// Waits a while until everything is open, and lets it run if all of it is.
     fn begin(&mut self) {
+        let deadline = self.clock.now().after(BEGIN_TIME_MAX);
         loop {
             self.bell.arm();
-            self.take_events();
-            self.take_part();
-            if self
-                .workers
-                .iter()
-                .all(|worker| worker.opened || worker.lost)
-            {
-                break;
+            self.attend();
+            let is_begun = self.opened != Opened::Nothing || self.stopping.is_some();
+            if is_begun || self.clock.now() >= deadline {
+                self.bell.disarm();
+                return;
             }
             self.park(WATCH_TIME_MAX);
         }
-        self.bell.disarm();
-        self.opened = Opened::Tasks;
-        if self.stopping.is_none() && self.cluster.is_none() {
-            self.send(&WorkerCommand::Start);
+    }
+
+    /// Takes what has come, and does what is to be done about it.
+    fn attend(&mut self) {
+        self.take_made();
+        self.take_events();
+        self.run_when_open();
+        self.take_part();
+    }
+
+    /// Lets the tasks run once all of them are open; those of several processes are told to
+    /// together.
+    fn run_when_open(&mut self) {
+        let mut workers = self.workers.iter();
+        let is_open = workers.all(|worker| worker.opened || worker.lost);
+        if self.opened == Opened::Nothing && self.making.is_none() && is_open {
+            self.opened = Opened::Tasks;
+            if self.stopping.is_none() && self.cluster.is_none() {
+                self.send(&WorkerCommand::Start);
+            }
         }
     }
 
@@ -337,8 +367,7 @@ impl JobHandle {
         let deadline = self.clock.now().after(timeout);
         loop {
             self.bell.arm();
-            self.take_events();
-            self.take_part();
+            self.attend();
             let now = self.clock.now();
             if self.is_over(now) {
                 self.bell.disarm();
@@ -362,7 +391,7 @@ impl JobHandle {
 
     /// As [`JobHandle::cancel`], with the cause that all processes report.
     pub fn cancel_by(&mut self, cause: CancelCause) {
-        self.cancelled = true;
+        self.cancelled.get_or_insert(cause);
         if let Some(cluster) = &mut self.cluster {
             cluster.ask_to_cancel(cause);
         }
@@ -538,13 +567,12 @@ impl JobHandle {
     }
 
     fn tasks_are_over(&self, now: Monotonic) -> bool {
-        let done = self
-            .workers
-            .iter()
-            .all(|worker| worker.running.is_empty() || worker.lost);
-        done || self
-            .stopping
-            .is_some_and(|since| now.since(since) > STOP_TIME_MAX)
+        let mut workers = self.workers.iter();
+        let done = workers.all(|worker| worker.running.is_empty() || worker.lost);
+        (done && self.making.is_none())
+            || self
+                .stopping
+                .is_some_and(|since| now.since(since) > STOP_TIME_MAX)
     }
 
     fn report(&mut self, now: Monotonic) -> JobReport {
@@ -565,7 +593,7 @@ impl JobHandle {
         let cluster = self.cluster.as_ref();
         let cancelled_by = match cluster.and_then(Cluster::end) {
             Some(JobEnd::Cancelled(cause)) => Some(*cause),
-            _ => self.cancelled.then_some(CancelCause::Asked),
+            _ => self.cancelled,
         };
         let processes = cluster.map_or_else(Vec::new, Cluster::process_reports);
         let first_row = tasks.iter().filter_map(|task| task.first_row).min();
@@ -607,7 +635,7 @@ impl JobHandle {
     /// The cause of a failure is the task that failed by itself, not those that lost a peer.
     fn outcome(&mut self) -> JobOutcome {
         let mut failures = Vec::new();
-        let (mut stopped, mut cancelled) = (false, false);
+        let (mut stopped, mut cancelled) = (false, self.given_up);
         for (_, outcome) in &mut self.finished {
             match std::mem::replace(outcome, TaskOutcome::Cancelled) {
                 TaskOutcome::Failed(error) => failures.push(error),
@@ -625,7 +653,7 @@ impl JobHandle {
         if let Some(error) = self.unfinished() {
             return JobOutcome::Failed(error);
         }
-        if self.cancelled {
+        if self.cancelled.is_some() {
             return JobOutcome::Cancelled;
         }
         match failures.into_iter().next() {
@@ -642,11 +670,10 @@ impl JobHandle {
             let names = self.workers[worker].running.clone();
             return Some(JobError::WorkerLost { worker, names });
         }
-        let names: Vec<String> = self
-            .workers
-            .iter()
-            .flat_map(|worker| worker.running.iter().cloned())
-            .collect();
+        let running = self.workers.iter().flat_map(|worker| &worker.running);
+        let mut names: Vec<String> = running.cloned().collect();
+        let made = self.making.iter();
+        names.extend(made.map(|making| format!("{}, which is being made,", making.task())));
         (!names.is_empty()).then_some(JobError::Stuck { names })
     }
 }

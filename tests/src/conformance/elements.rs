@@ -14,8 +14,9 @@ use ringway::element::{Barrier, Drain, StreamElement, Watermark};
 use super::EdgeSubject;
 use crate::within::{LONG, until};
 
-/// How long an edge refuses before it counts as full for good.
-const STAYS: Duration = Duration::from_millis(100);
+/// How long an edge refuses before it counts as full for good: longer than a busy machine keeps
+/// the thread from running that moves its bytes.
+const STAYS: Duration = Duration::from_millis(300);
 
 /// The payload of most promises.
 pub type Numbers = Rows<i64>;

@@ -122,7 +122,7 @@ pub static BEST_V1: LazyLock<RemoteEdge> = LazyLock::new(|| {
 });
 
 /// Bytes that the kernel is asked to hold of a connection, so that an edge is full soon.
-const KERNEL_BYTES: usize = 4096;
+pub const KERNEL_BYTES: usize = 4096;
 
 impl RemoteEdge {
     /// Edges over a driver, in a form of the wire.
