@@ -364,9 +364,7 @@ impl Producer {
             Some(gap) => gap,
             None => self.make_room(len, lane)?,
         };
-        if self.is_waiting {
-            self.set_waiting(false);
-        }
+        self.set_waiting(false);
         Ok(gap)
     }
 
@@ -414,8 +412,13 @@ impl Producer {
     }
 
     /// Tells the consumer whether to ring when it gives back. Who waits arms its bell after
-    /// this, and the barrier in there orders it before the last look for room.
+    /// this, and the barrier in there orders it before the last look for room. The word lies
+    /// beside the tail, so it is not stored at every try.
+    #[inline]
     fn set_waiting(&mut self, waiting: bool) {
+        if waiting == self.is_waiting {
+            return;
+        }
         self.is_waiting = waiting;
         let words = self.side.words();
         words.waiting.store(waiting.into(), Ordering::Relaxed);
