@@ -156,11 +156,18 @@ impl Door {
             identity,
             clock_began_nanos,
         };
-        let sent = passing::send(&stream, &answer.bytes(), &incoming.descriptors());
-        sent.map_err(|error| error.to_string())?;
+        let own = incoming.descriptors().map(|own| own.try_clone_to_owned());
+        // What the sender has passed is looked at before the answer: without one it still has its
+        // socket.
         let consumer = incoming.meet(received.descriptors, self.options.segment_bytes_max);
+        let consumer = consumer.map_err(|error| error.to_string())?;
+        let own = own.into_iter().collect::<io::Result<Vec<OwnedFd>>>();
+        let own = own.map_err(|error| error.to_string())?;
+        let own: Vec<_> = own.iter().map(AsFd::as_fd).collect();
+        let sent = passing::send(&stream, &answer.bytes(), &own);
+        sent.map_err(|error| error.to_string())?;
         Ok(Visitor {
-            consumer: consumer.map_err(|error| error.to_string())?,
+            consumer,
             stream,
             shift_nanos: hello.clock_began_nanos.wrapping_sub(clock_began_nanos) as i64,
             copies: self.options.copies,

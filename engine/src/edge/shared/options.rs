@@ -35,8 +35,8 @@ pub struct SharedOptions {
     /// a warning says so. Default: no.
     pub huge_pages: bool,
     /// Whether batches use no memory of the segment (receiver), so that not even numbers can
-    /// change while they are computed with. Peers of other users are taken only so.
-    /// Default: no.
+    /// change while they are computed with. Peers of other users are taken only so; they can still
+    /// disturb the waking of the thread that has the edge. Default: no.
     pub copies: bool,
 }
 

@@ -53,6 +53,8 @@ pub struct Receiver<B: Payload> {
     origin: Monotonic,
     /// How the stream has ended, though a barrier may be there that overtook that.
     ended: Option<Ending>,
+    /// The message that said so was popped.
+    has_popped_end: bool,
     is_closed: bool,
     turn: Turn,
 }
@@ -109,6 +111,7 @@ impl<B: Payload> Receiver<B> {
             tell_every: if is_narrow { 1 } else { TELL_EVERY },
             origin: Monotonic::default(),
             ended: None,
+            has_popped_end: false,
             is_closed: false,
             turn: Turn::default(),
         }
@@ -164,7 +167,7 @@ impl<B: Payload> Receiver<B> {
         self.stage(letter.position, ahead.unwrap_or(usize::MAX));
         let ahead = ahead.unwrap_or(usize::MAX).min(self.staged.len()) as u64;
         // The message that ended the stream is no element.
-        let elements = link_position - u64::from(self.ended.is_some());
+        let elements = link_position - u64::from(self.has_popped_end);
         let behind = elements.saturating_sub(letter.position).min(self.position);
         Some((barrier, self.position - behind + ahead))
     }
@@ -269,7 +272,10 @@ impl<B: Payload> Receiver<B> {
                 element.ok_or_else(|| malformed(kind))
             }
             Some(Sort::Ending) => match ending_of(kind, message.bytes(), names) {
-                Some(ending) => return Next::Over(ending),
+                Some(ending) => {
+                    self.has_popped_end = true;
+                    return Next::Over(ending);
+                }
                 None => Err(malformed(kind)),
             },
             None => Err(malformed(kind)),
