@@ -225,7 +225,7 @@ fn b54_the_environment_decides_whether_the_local_transport_is_on() {
         assert!(error.contains(DISABLE_LOCAL_VARIABLE), "{error}");
     }
     let sender = connect(TransportChoice::Auto).unwrap();
-    assert_eq!(sender.transport() == Transport::Socket, off);
+    assert_eq!(sender.transport() != Transport::Local, off);
 }
 
 #[test]

@@ -27,6 +27,17 @@ impl Connection {
         }
     }
 
+    /// One that nobody looks after.
+    #[cfg(test)]
+    pub(in crate::edge) fn alone(edge: &str, bell: Bell) -> Self {
+        let names = Names {
+            edge: edge.to_owned(),
+            peer: "peer".to_owned(),
+        };
+        let shared = Arc::new(Shared::new(bell));
+        Self::new(shared, Gone::default(), Arc::new(names))
+    }
+
     /// Whether the other end is gone.
     pub(in crate::edge) fn is_gone(&self) -> bool {
         self.gone.get().is_some()

@@ -25,3 +25,6 @@ pub use receiver::Receiver;
 pub(in crate::edge) use receiver::ReceiverParts;
 pub use sender::Sender;
 pub(in crate::edge) use sender::{Before, Order, Ordered, Place, SenderSeed, seed};
+
+#[cfg(test)]
+mod tests;
