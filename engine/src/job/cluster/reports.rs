@@ -435,6 +435,7 @@ mod tests {
     fn large(tasks: u32, edges: usize) -> Report {
         let edge = EdgeReport {
             name: "readings[127] -> averages[127]".to_owned(),
+            not_shared: None,
             transport: Transport::Socket,
             metrics: EdgeMetrics::default(),
         };
