@@ -24,7 +24,8 @@ const SYMMETRIC: u8 = 2;
 /// One process-wide way to order a store before a load across two threads.
 ///
 /// Both sides must use values that came from the same call of
-/// [`Barrier::detect`] or both [`Barrier::symmetric`].
+/// [`Barrier::detect`] or both [`Barrier::symmetric`]. The heavy side of any pairs with the
+/// light side of the symmetric one, also in another process: it fences in every case.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Barrier {
     asymmetric: bool,
@@ -36,14 +37,21 @@ impl Barrier {
     /// found once and is the same for the life of the process.
     pub(crate) fn detect() -> Barrier {
         static CHOICE: AtomicU8 = AtomicU8::new(UNKNOWN);
+        let mut choice = CHOICE.load(Ordering::Relaxed);
+        if choice == UNKNOWN {
+            let found = if register() { ASYMMETRIC } else { SYMMETRIC };
+            // The first answer stands, even if the kernel changed its mind.
+            let first =
+                CHOICE.compare_exchange(UNKNOWN, found, Ordering::Relaxed, Ordering::Relaxed);
+            choice = first.err().unwrap_or(found);
+        }
         Barrier {
-            asymmetric: detect_once(&CHOICE, register),
+            asymmetric: choice == ASYMMETRIC,
         }
     }
 
     /// A full fence on both sides, which needs nothing from the kernel.
-    #[cfg(test)]
-    pub(crate) fn symmetric() -> Barrier {
+    pub(crate) const fn symmetric() -> Barrier {
         Barrier { asymmetric: false }
     }
 
@@ -90,83 +98,14 @@ fn register() -> bool {
         && membarrier(MembarrierCommand::PrivateExpedited).is_ok()
 }
 
-/// The same across processes: between who parks in one and who publishes in another.
-///
-/// `membarrier` reaches the threads of all processes that asked for it. Whoever publishes asks,
-/// and spares itself the fence only if it was heard and the other side says that it executes the
-/// barrier when it parks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Global {
-    asymmetric: bool,
-}
-
-#[cfg(not(loom))]
-impl Global {
-    /// Whether this process is heard, found once for its life.
-    pub(crate) fn detect() -> Global {
-        static CHOICE: AtomicU8 = AtomicU8::new(UNKNOWN);
-        let asymmetric = detect_once(&CHOICE, register_global);
-        Global { asymmetric }
-    }
-
-    /// What holds towards an owner that does or does not execute the barrier.
-    pub(crate) fn with_owner(self, executes: bool) -> Global {
-        Global {
-            asymmetric: self.asymmetric && executes,
-        }
-    }
-
-    pub(crate) fn is_asymmetric(self) -> bool {
-        self.asymmetric
-    }
-
-    /// As [`Barrier::light`].
-    #[inline(always)]
-    pub(crate) fn light(self) {
-        Barrier {
-            asymmetric: self.asymmetric,
-        }
-        .light();
-    }
-
-    /// As [`Barrier::heavy`]. It covers the threads of this process too.
-    #[must_use]
-    pub(crate) fn heavy(self, within: Barrier) -> bool {
-        if !self.asymmetric {
-            return within.heavy();
-        }
-        fence(Ordering::SeqCst);
-        let done = rustix::thread::membarrier(rustix::thread::MembarrierCommand::GlobalExpedited);
-        compiler_fence(Ordering::SeqCst);
-        done.is_ok()
-    }
-}
-
-/// As [`register`], for all processes that did this.
-#[cfg(not(loom))]
-fn register_global() -> bool {
-    use rustix::thread::{MembarrierCommand, membarrier};
-    membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok()
-        && membarrier(MembarrierCommand::GlobalExpedited).is_ok()
-}
-
-/// Asks once in the life of the process. The first answer stands, even if the kernel changed its
-/// mind.
-#[cfg(not(loom))]
-fn detect_once(choice: &AtomicU8, ask: fn() -> bool) -> bool {
-    let mut known = choice.load(Ordering::Relaxed);
-    if known == UNKNOWN {
-        let found = if ask() { ASYMMETRIC } else { SYMMETRIC };
-        let first = choice.compare_exchange(UNKNOWN, found, Ordering::Relaxed, Ordering::Relaxed);
-        known = first.err().unwrap_or(found);
-    }
-    known == ASYMMETRIC
-}
-
 /// The model: a full fence on both sides is what the asymmetric pair amounts to.
 #[cfg(loom)]
 impl Barrier {
     pub(crate) fn detect() -> Barrier {
+        Barrier { asymmetric: false }
+    }
+
+    pub(crate) const fn symmetric() -> Barrier {
         Barrier { asymmetric: false }
     }
 
@@ -182,29 +121,5 @@ impl Barrier {
     pub(crate) fn heavy(self) -> bool {
         fence(crate::sync::Ordering::SeqCst);
         true
-    }
-}
-
-#[cfg(loom)]
-impl Global {
-    pub(crate) fn detect() -> Global {
-        Global { asymmetric: false }
-    }
-
-    pub(crate) fn with_owner(self, _executes: bool) -> Global {
-        self
-    }
-
-    pub(crate) fn is_asymmetric(self) -> bool {
-        self.asymmetric
-    }
-
-    pub(crate) fn light(self) {
-        fence(crate::sync::Ordering::SeqCst);
-    }
-
-    #[must_use]
-    pub(crate) fn heavy(self, within: Barrier) -> bool {
-        within.heavy()
     }
 }

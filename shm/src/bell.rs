@@ -14,6 +14,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use crate::barrier::Barrier;
 use crate::doorbell::Page;
 use crate::futex::Futex;
+#[cfg(not(loom))]
 use crate::segment::OpenError;
 use crate::sync::{Arc, AtomicU64, Ordering};
 use crate::waker::WakerSlot;
@@ -65,6 +66,7 @@ struct Core {
 }
 
 /// What another process needs to ring a bell.
+#[cfg(not(loom))]
 pub(crate) struct SharedBell<'a> {
     pub(crate) page: BorrowedFd<'a>,
     pub(crate) descriptor: BorrowedFd<'a>,
@@ -208,8 +210,30 @@ impl Bell {
         self.core.drain();
     }
 
+    /// A bell that another party of the model may ring as another process would.
+    #[cfg(loom)]
+    pub fn model_shared() -> Bell {
+        let bell = Bell::thread();
+        assert!(bell.core.page.set(Page::new()).is_ok());
+        bell
+    }
+
+    /// What the model rings by.
+    #[cfg(loom)]
+    pub(crate) fn model_doorbell(&self) -> crate::doorbell::Doorbell {
+        let page = self.core.page.get().expect("a shared bell");
+        page.doorbell(self.clone())
+    }
+
+    /// What a doorbell of the model does in place of a write to the descriptor.
+    #[cfg(loom)]
+    pub(crate) fn model_kick(&self) {
+        self.core.word.kick();
+    }
+
     /// Lets other processes ring, for the life of the bell: by its descriptor, so that a waker
     /// that was left is not called by them.
+    #[cfg(not(loom))]
     pub(crate) fn share(&self) -> Result<SharedBell<'_>, OpenError> {
         let descriptor = self.as_fd().ok_or(OpenError::BellHasNoDescriptor)?;
         let page = match self.core.page.get() {
@@ -223,6 +247,11 @@ impl Bell {
             page: page.descriptor(),
             descriptor,
         })
+    }
+
+    /// Whether it is the same bell: a ring of one is a ring of the other.
+    pub fn is(&self, other: &Bell) -> bool {
+        Arc::ptr_eq(&self.core, &other.core)
     }
 
     /// How many times a ring really woke the owner: one system call, or one
@@ -280,14 +309,11 @@ impl fmt::Debug for Bell {
 impl Core {
     /// Tells other processes too that the owner is about to sleep, and orders that before the
     /// look for work that follows. Returns false if nothing was ordered.
-    fn announce(&self, within: Barrier) -> bool {
-        match self.page.get() {
-            None => within.heavy(),
-            Some(page) => {
-                page.arm();
-                page.barrier().heavy(within)
-            }
+    fn announce(&self, barrier: Barrier) -> bool {
+        if let Some(page) = self.page.get() {
+            page.arm();
         }
+        barrier.heavy()
     }
 
     /// Tells other processes that the owner is awake.
@@ -297,22 +323,18 @@ impl Core {
         }
     }
 
-    /// Sleeps until woken or for `timeout`; may return for no reason. Returns whether the
-    /// descriptor was readable.
+    /// Sleeps until woken or for `timeout`; may return for no reason. Returns whether there was a
+    /// count of the descriptor to take.
     fn sleep(&self, timeout: Option<Duration>) -> bool {
         let Some(descriptor) = &self.descriptor else {
             self.word.wait(ARMED, timeout);
-            return false;
+            return self.drain();
         };
         let limit = timeout.and_then(|limit| Timespec::try_from(limit).ok());
         let mut wanted = [PollFd::new(descriptor, PollFlags::IN)];
         // An interrupted wait is a wake for no reason, which is allowed here.
-        let readable = poll(&mut wanted, limit.as_ref()).is_ok_and(|ready| ready > 0);
-        if readable {
-            // A count left by an earlier ring must not wake twice.
-            self.drain();
-        }
-        readable
+        // A count left by an earlier ring must not wake twice.
+        poll(&mut wanted, limit.as_ref()).is_ok_and(|ready| ready > 0) && self.drain()
     }
 
     fn wake(&self) {
@@ -333,12 +355,19 @@ impl Core {
     }
 
     /// Takes the count of the descriptor, where there is one.
-    fn drain(&self) {
-        if let Some(descriptor) = &self.descriptor {
-            let mut count = [0; 8];
-            // It would block if nothing was counted, which is as good as taken.
-            let _ = rustix::io::retry_on_intr(|| rustix::io::read(descriptor, &mut count));
-        }
+    #[cfg(not(loom))]
+    fn drain(&self) -> bool {
+        let Some(descriptor) = &self.descriptor else {
+            return false;
+        };
+        let mut count = [0; 8];
+        // It would block if nothing was counted, which is as good as taken.
+        rustix::io::retry_on_intr(|| rustix::io::read(descriptor, &mut count)).is_ok()
+    }
+
+    #[cfg(loom)]
+    fn drain(&self) -> bool {
+        self.word.take_kick()
     }
 }
 

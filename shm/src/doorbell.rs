@@ -5,58 +5,22 @@
 //! while it sleeps or is about to, and who rings remembers for which epoch it
 //! has rung already, so that one sleep costs a ringer one system call at most.
 
+#[cfg(loom)]
+mod heap;
+#[cfg(not(loom))]
+mod mapped;
+
 use core::fmt;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{OFlags, fcntl_getfl, readlink};
+#[cfg(loom)]
+pub(crate) use heap::{Page, Pull};
+#[cfg(not(loom))]
+pub(crate) use mapped::{Page, Pull};
 
-use crate::barrier::Global;
-use crate::segment::{Map, OpenError, Own, Pages, Role, Shape, inspect};
-use crate::sync::{AtomicU32, Ordering};
-
-/// Where the epoch stands in the page of a bell.
-const EPOCH_OFFSET: usize = 256;
-
-/// Set in the header where the owner executes the barrier of both sides.
-const FLAG_ASYMMETRIC: u64 = 1;
-
-/// A bell's page is one page of any size.
-const PAGE_BYTES_MAX: u64 = 1 << 30;
-
-/// What the link of a file in `/proc/self/fd` says for an eventfd.
-const EVENTFD: &[u8] = b"anon_inode:[eventfd]";
-
-/// The page in which the owner of a bell says whether it sleeps.
-#[derive(Debug)]
-pub(crate) struct Page {
-    own: Own,
-    barrier: Global,
-}
+use crate::barrier::Barrier;
+use crate::sync::Ordering;
 
 impl Page {
-    /// A page that looks as if its owner slept, so that the first ring of a peer wakes it even if
-    /// it went to sleep before the page was there.
-    pub(crate) fn new() -> Result<Page, OpenError> {
-        let barrier = Global::detect();
-        let flags = if barrier.is_asymmetric() {
-            FLAG_ASYMMETRIC
-        } else {
-            0
-        };
-        let (own, _) = Own::new(Role::Bell, flags, Pages::Normal, Shape::words)?;
-        let page = Page { own, barrier };
-        page.epoch().store(1, Ordering::Relaxed);
-        Ok(page)
-    }
-
-    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
-        self.own.descriptor.as_fd()
-    }
-
-    pub(crate) fn barrier(&self) -> Global {
-        self.barrier
-    }
-
     /// The owner is about to sleep: a new epoch, since someone may have rung for the last one and
     /// would not ring for it again. The barrier follows. Only the owner calls this.
     pub(crate) fn arm(&self) {
@@ -72,35 +36,24 @@ impl Page {
             self.epoch().store(epoch.wrapping_add(1), Ordering::Relaxed);
         }
     }
-
-    fn epoch(&self) -> &AtomicU32 {
-        epoch_of(&self.own.map)
-    }
 }
 
 /// What rings the bell of another process.
 pub(crate) struct Doorbell {
-    map: Map,
-    descriptor: OwnedFd,
-    barrier: Global,
+    pull: Pull,
     /// The epoch that was rung for last; 0, which is even, is none.
     rung: u32,
     rings: u64,
 }
 
 impl Doorbell {
-    /// Takes what the other process passed.
-    pub(crate) fn new(page: OwnedFd, descriptor: OwnedFd) -> Result<Doorbell, OpenError> {
-        check_eventfd(descriptor.as_fd())?;
-        let (map, _, flags) = inspect(page.as_fd(), Role::Bell, PAGE_BYTES_MAX)?;
-        let barrier = Global::detect().with_owner(flags & FLAG_ASYMMETRIC != 0);
-        Ok(Doorbell {
-            map,
-            descriptor,
-            barrier,
+    /// Rings by what the other process passed.
+    pub(crate) fn new(pull: Pull) -> Doorbell {
+        Doorbell {
+            pull,
             rung: 0,
             rings: 0,
-        })
+        }
     }
 
     /// Wakes the owner if it sleeps and was not woken already. The work must have been published.
@@ -114,58 +67,31 @@ impl Doorbell {
     /// Whether the owner sleeps and was not woken already. The work must have been published.
     #[inline]
     pub(crate) fn is_armed(&mut self) -> bool {
-        self.barrier.light();
-        let epoch = epoch_of(&self.map).load(Ordering::Relaxed);
+        // A fence, though an asymmetric barrier across processes exists: it interrupts every
+        // processor that runs one of them, and costs who parks more than this costs who publishes.
+        Barrier::symmetric().light();
+        let epoch = self.pull.epoch().load(Ordering::Relaxed);
         epoch & 1 == 1 && epoch != self.rung
     }
 
-    /// How many times a ring really woke the owner.
-    pub(crate) fn rings_total(&self) -> u64 {
-        self.rings
-    }
-
+    /// Wakes the owner, which was armed a moment ago.
     #[cold]
     pub(crate) fn wake(&mut self) {
-        self.rung = epoch_of(&self.map).load(Ordering::Relaxed) | 1;
+        self.rung = self.pull.epoch().load(Ordering::Relaxed);
         self.rings += 1;
-        // The one error besides an interrupt is a full count, which is readable.
-        let count = 1u64.to_ne_bytes();
-        let _ = rustix::io::retry_on_intr(|| rustix::io::write(&self.descriptor, &count));
+        self.pull.pull();
+    }
+
+    /// How many times it really woke the owner.
+    pub(crate) fn rings_total(&self) -> u64 {
+        self.rings
     }
 }
 
 impl fmt::Debug for Doorbell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Doorbell")
-            .field("descriptor", &self.descriptor)
             .field("rings", &self.rings)
             .finish_non_exhaustive()
     }
-}
-
-fn epoch_of(map: &Map) -> &AtomicU32 {
-    let at = map.at(EPOCH_OFFSET).cast::<AtomicU32>();
-    // SAFETY: it is within the first page and aligned; it is accessed as an atomic by both sides
-    // and lives as long as the mapping.
-    unsafe { at.as_ref() }
-}
-
-/// A descriptor of another kind could block whoever rings, or do anything else with eight bytes.
-fn check_eventfd(descriptor: BorrowedFd<'_>) -> Result<(), OpenError> {
-    use std::os::fd::AsRawFd;
-    let failed = |call| move |errno| OpenError::from_call(call, 0, errno);
-    let flags = fcntl_getfl(descriptor).map_err(failed("fcntl(F_GETFL)"))?;
-    if !flags.contains(OFlags::RDWR | OFlags::NONBLOCK) {
-        return Err(OpenError::NotABell {
-            found: format!("it is opened with {flags:?}"),
-        });
-    }
-    let path = format!("/proc/self/fd/{}", descriptor.as_raw_fd());
-    let target = readlink(path, Vec::new()).map_err(failed("readlink(/proc/self/fd)"))?;
-    if target.as_bytes() != EVENTFD {
-        return Err(OpenError::NotABell {
-            found: target.to_string_lossy().into_owned(),
-        });
-    }
-    Ok(())
 }

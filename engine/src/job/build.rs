@@ -322,6 +322,7 @@ impl<'a> PlannedEdge<'a> {
             options: self.options(),
             payload: self.payload,
             codec,
+            transport: self.planned.choice,
             worker,
             bell: self.wakers[worker].bell.clone(),
             links: self.wakers[worker].links.clone(),

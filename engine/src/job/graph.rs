@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::batch::{Either, Payload};
 use crate::connect::ConnectorStats;
+use crate::data_plane::TransportChoice;
 use crate::output::{Broadcast, Forward, InTurn, OfLeft, OfRight, Partitioner};
 use crate::partition::{Fnv1a, Parallelism};
 use crate::wire::PayloadCodec;
@@ -69,6 +70,8 @@ pub struct StreamEdge {
     pub capacity_elements: Option<usize>,
     /// Bytes in flight at most on each edge, if not the default.
     pub bytes_max: Option<usize>,
+    /// What carries the edges between processes, if not what the job says.
+    pub transport: Option<TransportChoice>,
 }
 
 /// How batches are spread over the subtasks of a consumer.
@@ -299,6 +302,7 @@ impl Graph {
             exchange,
             capacity_elements: None,
             bytes_max: None,
+            transport: None,
         });
         // Invariant: it was pushed just above.
         self.streams.last_mut().expect("one was pushed")

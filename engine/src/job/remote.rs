@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ringway_netio::driver::Driver;
 use ringway_shm::Bell;
 
+use crate::data_plane::TransportChoice;
 use crate::edge::EdgeOptions;
 use crate::edge::remote::LinksHandle;
 
@@ -26,6 +27,8 @@ pub struct WantedHalf {
     pub payload: PayloadType,
     /// How that goes over a wire.
     pub codec: Codec,
+    /// What is to carry it.
+    pub transport: TransportChoice,
     /// The worker of this process that it belongs to.
     pub worker: usize,
     /// What wakes that.

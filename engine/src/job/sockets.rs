@@ -1,4 +1,4 @@
-//! Edges between processes over sockets.
+//! Edges between processes, over sockets and over the memory that processes of one host share.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Display;
@@ -17,6 +17,7 @@ use crate::clock::Clock;
 use crate::edge::remote::{
     EdgePort, EdgePortOptions, Greeting, LinksHandle, RemoteOptions, listen_for_edges,
 };
+use crate::edge::shared::Sharing;
 use crate::placement::spawn_side_thread;
 
 use super::cluster::ClusterOptions;
@@ -189,11 +190,18 @@ impl Opening<'_> {
             return Ok(None);
         };
         let bytes = come.clone().map(|half| half.options.bytes_max);
+        // Each edge says itself whether it goes over shared memory; here it is whether any may.
+        let mut sharing = Sharing::Off;
+        for half in come.clone() {
+            if sharing_of(half)? != Sharing::Off {
+                sharing = Sharing::Prefer;
+            }
+        }
         let options = EdgePortOptions {
             job: self.run.job,
             attempt: self.run.attempt,
             bytes_max: bytes.max().unwrap_or_default(),
-            remote: RemoteOptions::default().overtaking(),
+            remote: RemoteOptions::default().overtaking().sharing(sharing),
         };
         let port = listen_for_edges(links_of(first)?, bound.listener.into(), options);
         let edges = come.map(|half| (half.edge, half.peer, half.options.name.clone()));
@@ -216,7 +224,9 @@ impl Opening<'_> {
             edge: half.edge,
             attempt: self.run.attempt,
         };
-        let remote = RemoteOptions::default().identity(identity);
+        let remote = RemoteOptions::default()
+            .identity(identity)
+            .sharing(sharing_of(half)?);
         let named = format!("process {peer} ({address})");
         let links = links_of(half)?;
         let (sender, connect) = half.payload.send_later(half, named, remote, links);
@@ -347,6 +357,11 @@ impl Coming {
         }
         RemoteError(what)
     }
+}
+
+fn sharing_of(half: &WantedHalf) -> Result<Sharing, RemoteError> {
+    let sharing = half.transport.sharing();
+    sharing.map_err(|error| RemoteError(error.to_string()))
 }
 
 fn links_of(half: &WantedHalf) -> Result<&LinksHandle, RemoteError> {

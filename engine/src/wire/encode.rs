@@ -13,6 +13,7 @@ use bytes::Bytes;
 
 use super::compact::compacted;
 use super::ipc::Prefix;
+use super::region::RegionOut;
 
 /// Buffers shorter than this are copied beside the header of their frame: a segment of a send
 /// of its own costs about as much as copying so many bytes, and a send takes 64 of them.
@@ -116,6 +117,13 @@ impl Encoded {
             .collect()
     }
 
+    /// Copies all of it to a region.
+    pub fn append_to(&self, out: &mut impl RegionOut) {
+        for buffer in &self.buffers {
+            out.put(buffer);
+        }
+    }
+
     fn of(buffers: Vec<Buffer>) -> Self {
         let bytes = buffers.iter().map(Buffer::len).sum();
         Self { buffers, bytes }
@@ -149,7 +157,7 @@ impl Encoded {
 }
 
 /// An Arrow buffer as the owner of bytes.
-struct Owned(Buffer);
+pub(super) struct Owned(pub(super) Buffer);
 
 impl AsRef<[u8]> for Owned {
     fn as_ref(&self) -> &[u8] {

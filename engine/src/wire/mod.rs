@@ -14,6 +14,7 @@ mod decode;
 mod encode;
 pub mod ipc;
 mod payload;
+pub mod region;
 mod split;
 
 pub use control::{control_of, element_of};

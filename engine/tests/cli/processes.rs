@@ -57,9 +57,13 @@ fn code_and_summary(child: Running) -> (Option<i32>, Value, String) {
 
 #[test]
 fn the_flights_job_gives_the_same_rows_in_several_processes_as_in_one() {
-    for (processes, parallelism, driver) in
-        [("2", "1", "auto"), ("2", "4", "epoll"), ("4", "4", "auto")]
-    {
+    for (processes, parallelism, driver, transport, expected) in [
+        ("2", "1", "auto", "socket", "socket"),
+        ("2", "4", "epoll", "shared", "shared"),
+        ("4", "4", "auto", "shared", "shared"),
+        ("4", "4", "epoll", "socket", "socket"),
+        ("2", "2", "auto", "auto", "shared"),
+    ] {
         let flights = Example::in_folder_of_its_own();
         let job = flights.job();
         let options = [
@@ -69,6 +73,8 @@ fn the_flights_job_gives_the_same_rows_in_several_processes_as_in_one() {
             parallelism,
             "--driver",
             driver,
+            "--transport",
+            transport,
         ];
         let output = run(&[&["run", job, "--json"], &options[..]].concat());
         assert!(output.status.success(), "{}", errors(&output));
@@ -83,7 +89,8 @@ fn the_flights_job_gives_the_same_rows_in_several_processes_as_in_one() {
         assert!(members.iter().all(|member| member["outcome"] == "ended"));
         let edges = summary["edges"].as_array().expect("a list");
         let by = |transport: &str| edges.iter().filter(|e| e["transport"] == transport).count();
-        assert!(by("socket") > 0, "{summary}");
+        assert!(by(expected) > 0, "{summary}");
+        assert_eq!(by(expected) + by("local"), edges.len(), "{summary}");
         let read: u64 = summary["sources"]
             .as_array()
             .expect("a list")
@@ -413,8 +420,29 @@ fn check_shows_which_process_runs_what_and_what_goes_between_them() {
     let link = &plan["links"][0];
     assert_eq!(
         (&link["transport"], &link["edges"], &link["edges_between"]),
-        (&Value::from("socket"), &Value::from(4), &Value::from(2))
+        (
+            &Value::from("shared or socket"),
+            &Value::from(4),
+            &Value::from(2)
+        )
     );
+    for transport in ["shared", "socket"] {
+        let args = [
+            "check",
+            &job,
+            "--processes",
+            "2",
+            "--json",
+            "--transport",
+            transport,
+        ];
+        let forced = json(&run(&args));
+        assert_eq!(forced["links"][0]["transport"], transport);
+        assert_ne!(
+            forced["plan_hash"], plan["plan_hash"],
+            "all must want the same"
+        );
+    }
     let hash = plan["plan_hash"].as_str().unwrap().to_owned();
     let again = run(&[
         "check", &job, "--hosts", "a:1,b:1", "--cores", "1", "--json",
@@ -444,12 +472,44 @@ fn check_shows_which_process_runs_what_and_what_goes_between_them() {
     let text = run(&["check", &job, "--processes", "2"]);
     let text = String::from_utf8(text.stdout).unwrap();
     assert!(text.contains("process/worker 0/0, 1/0"), "{text}");
-    assert!(text.contains("rebalance, 2 by socket, 4 of"), "{text}");
+    let between = "rebalance, 2 by shared or socket, 4 of";
+    assert!(text.contains(between), "{text}");
+}
+
+#[test]
+fn a_transport_that_can_not_be_is_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = endless(folder.path());
+    let refused = |args: &[&str], words: &str| {
+        let output = run(args);
+        assert_eq!(output.status.code(), Some(2), "{}", errors(&output));
+        assert!(errors(&output).contains(words), "{}", errors(&output));
+    };
+    let args = ["check", &job, "--processes", "2", "--transport", "local"];
+    refused(&args, "its transport is `local`");
+    refused(
+        &["check", &job, "--transport", "pipe"],
+        "there is no transport `pipe`",
+    );
+    let output = run(&["check", &job, "--transport", "shared"]);
+    assert!(output.status.success(), "{}", errors(&output));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("the job runs in one"), "{text}");
+    let text = std::fs::read_to_string(&job).unwrap();
+    let exchange = "exchange = \"rebalance\"";
+    let shared = text.replace(exchange, &format!("{exchange}\ntransport = \"shared\""));
+    let shared = job_file(folder.path(), &shared).display().to_string();
+    refused(
+        &["check", &shared],
+        "none of its edges is between processes",
+    );
+    let output = run(&["check", &shared, "--processes", "2", "--json"]);
+    assert_eq!(json(&output)["links"][0]["transport"], "shared");
 }
 
 /// Kills a process of the job at a random time, `rounds` times. What says that it ended must
 /// have given all rows.
-fn kill_rounds(rounds: u64, mut random: u64) {
+fn kill_rounds(rounds: u64, mut random: u64, transport: &str) {
     let mut killed_while_running = 0;
     let begun = Instant::now();
     let flights = Example::in_folder_of_its_own();
@@ -473,7 +533,14 @@ fn kill_rounds(rounds: u64, mut random: u64) {
         let flights = Example::in_folder_of_its_own();
         let processes = 2 + next(3) as usize;
         // One that is killed before it has come is waited for.
-        let args = ["--parallelism", "2", "--connect-timeout", "5s"];
+        let args = [
+            "--parallelism",
+            "2",
+            "--connect-timeout",
+            "5s",
+            "--transport",
+            transport,
+        ];
         let mut children = all(flights.job(), &free_hosts(processes), &args);
         let after = Duration::from_micros(next(usual.as_micros() as u64 * 5 / 4));
         std::thread::sleep(after);
@@ -517,5 +584,6 @@ fn a_job_whose_processes_are_killed_never_says_that_it_ended_with_rows_missing()
     let seed = number("RINGWAY_SEED").unwrap_or_else(|| std::process::id().into());
     let rounds = number("RINGWAY_KILL_ROUNDS").unwrap_or(10);
     println!("RINGWAY_SEED={seed}");
-    kill_rounds(rounds, seed);
+    let transport = std::env::var("RINGWAY_KILL_TRANSPORT");
+    kill_rounds(rounds, seed, transport.as_deref().unwrap_or("auto"));
 }

@@ -3,13 +3,15 @@
 use crate::bell::Bell;
 use crate::doorbell::Doorbell;
 use crate::link::arena::Pin;
-use crate::link::config::Bounds;
+use crate::link::bounds::Bounds;
 use crate::link::error::within;
 use crate::link::leases::Leases;
+#[cfg(not(loom))]
 use crate::link::peek::Peek;
 use crate::link::side::{ConsumerSide, ProducerSide};
 use crate::link::walk::{Limits, Walk};
-use crate::link::{Corrupt, Letter, Message, PopError};
+use crate::link::watch::Watch;
+use crate::link::{Corrupt, KIND_MAX, Letter, Message, PopError, SMALL_BYTES_MAX};
 use crate::sync::{Arc, Ordering};
 
 /// Slots are given back together when this many have been popped, since each time costs the
@@ -99,6 +101,7 @@ impl Consumer {
 
     /// Looks at the queued messages before `position` without taking them; those not pushed yet
     /// are not waited for.
+    #[cfg(not(loom))]
     pub fn peek_until(&mut self, position: u64) -> Peek<'_> {
         let failed = self.refresh().err();
         Peek::new(self, position, failed)
@@ -182,6 +185,32 @@ impl Consumer {
     pub fn is_ready(&mut self) -> bool {
         let queued = self.refresh();
         self.is_peer_gone || queued.unwrap_or(true) || self.has_letter().unwrap_or(true)
+    }
+
+    /// Says that this half takes no more, and why. Only the first call does anything.
+    ///
+    /// # Panics
+    ///
+    /// If the reason is longer than [`SMALL_BYTES_MAX`], or its kind is above [`KIND_MAX`].
+    pub fn close(&mut self, kind: u32, bytes: &[u8]) {
+        assert!(
+            bytes.len() <= SMALL_BYTES_MAX,
+            "longer than a small message"
+        );
+        assert!(kind <= KIND_MAX, "a kind above the highest");
+        let words = self.own.words();
+        if words.closed.load(Ordering::Relaxed) != 0 {
+            return;
+        }
+        words.letter.write(kind, self.walk.message, bytes);
+        // Release pairs with the Acquire in `Producer::is_closed`.
+        words.closed.store(1, Ordering::Release);
+        self.doorbell.ring();
+    }
+
+    /// Looks at what the producer does, for a thread that has not got this half.
+    pub fn watch(&self) -> Watch {
+        Watch::of_producer(self.side.clone())
     }
 
     /// Says that the producer's process is gone. What it has published is still popped.

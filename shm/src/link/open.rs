@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::bell::Bell;
 use crate::doorbell::Doorbell;
-use crate::link::config::Bounds;
+use crate::link::bounds::Bounds;
 use crate::link::side::{ConsumerSide, ProducerSide};
 use crate::link::{ARENA_BYTES_MAX, ARENA_BYTES_MIN, Consumer, DESCRIPTORS, LinkConfig, Producer};
 use crate::segment::{OpenError, Own, Pages, PagesInUse, Role, Shape, inspect};
@@ -28,7 +28,7 @@ impl Outgoing {
     /// Those of [`OpenError`] that are about this process: do what they say, or use a socket.
     pub fn new(config: &LinkConfig, bell: &Bell) -> Result<Outgoing, OpenError> {
         bell.share()?;
-        let (own, pages) = Own::new(Role::Producer, 0, config.pages, |page| config.shape(page))?;
+        let (own, pages) = Own::new(Role::Producer, config.pages, |page| config.shape(page))?;
         Ok(Outgoing {
             own,
             pages,
@@ -54,8 +54,8 @@ impl Outgoing {
     /// Those of [`OpenError`] that are about the peer: refuse it.
     pub fn meet(self, theirs: [OwnedFd; DESCRIPTORS]) -> Result<Producer, OpenError> {
         let [segment, page, descriptor] = theirs;
-        let doorbell = Doorbell::new(page, descriptor)?;
-        let (map, ..) = inspect(segment.as_fd(), Role::Consumer, PAGE_BYTES_MAX)?;
+        let doorbell = Doorbell::open(page, descriptor)?;
+        let (map, _) = inspect(segment.as_fd(), Role::Consumer, Shape::WORDS_BYTES_MAX)?;
         let Own {
             map: own, shape, ..
         } = self.own;
@@ -82,7 +82,7 @@ impl Incoming {
     /// As for [`Outgoing::new`].
     pub fn new(bell: &Bell) -> Result<Incoming, OpenError> {
         bell.share()?;
-        let (own, _) = Own::new(Role::Consumer, 0, Pages::Normal, Shape::words)?;
+        let (own, _) = Own::new(Role::Consumer, Pages::Normal, Shape::words)?;
         Ok(Incoming {
             own,
             bell: bell.clone(),
@@ -105,8 +105,8 @@ impl Incoming {
         segment_bytes_max: usize,
     ) -> Result<Consumer, OpenError> {
         let [segment, page, descriptor] = theirs;
-        let doorbell = Doorbell::new(page, descriptor)?;
-        let (map, shape, _) = inspect(segment.as_fd(), Role::Producer, segment_bytes_max as u64)?;
+        let doorbell = Doorbell::open(page, descriptor)?;
+        let (map, shape) = inspect(segment.as_fd(), Role::Producer, segment_bytes_max as u64)?;
         if !(ARENA_BYTES_MIN..=ARENA_BYTES_MAX).contains(&shape.arena_bytes) {
             return Err(OpenError::WrongHeader {
                 field: "arena_bytes",
@@ -119,9 +119,6 @@ impl Incoming {
         Ok(Consumer::new(side, own, bounds, doorbell, self.bell))
     }
 }
-
-/// The consumer's words take one page, whatever its size.
-const PAGE_BYTES_MAX: u64 = 1 << 30;
 
 fn descriptors<'a>(own: &'a Own, bell: &'a Bell) -> [BorrowedFd<'a>; DESCRIPTORS] {
     // Invariant: a half is made only with a bell that is shared, which stays so.

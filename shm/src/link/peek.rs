@@ -1,6 +1,5 @@
 //! Looking at queued messages.
 
-#[cfg(not(loom))]
 use core::slice;
 
 use crate::link::Corrupt;
@@ -39,7 +38,6 @@ impl<'a> Peek<'a> {
     }
 }
 
-#[cfg(not(loom))]
 impl<'a> Iterator for Peek<'a> {
     type Item = Result<Peeked<'a>, Corrupt>;
 

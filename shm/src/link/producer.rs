@@ -5,15 +5,16 @@ use std::collections::VecDeque;
 use crate::bell::Bell;
 use crate::doorbell::Doorbell;
 use crate::link::arena::{Pin, Space, padded};
+use crate::link::bounds::Bounds;
 use crate::link::claim::Claim;
-use crate::link::config::Bounds;
 use crate::link::error::within;
 use crate::link::placement::{Placement, Probe};
 use crate::link::side::{ConsumerSide, ProducerSide};
-use crate::link::stores::{self, STREAMED_BYTES_MIN, Stores};
+use crate::link::stores::{self, STREAMED_FAR_BYTES_MIN, STREAMED_NEAR_BYTES_MIN, Stores};
+use crate::link::watch::Watch;
 use crate::link::words::{KIND_GAP, slot_of};
-use crate::link::{ClaimError, Corrupt, KIND_MAX, SMALL_BYTES_MAX};
-use crate::sync::Ordering;
+use crate::link::{ClaimError, Corrupt, KIND_MAX, Letter, SMALL_BYTES_MAX};
+use crate::sync::{Arc, Ordering};
 
 /// Pushes messages. It may move between threads but not be shared by them.
 ///
@@ -23,7 +24,7 @@ use crate::sync::Ordering;
 #[derive(Debug)]
 pub struct Producer {
     pub(crate) side: ProducerSide,
-    peer: ConsumerSide,
+    peer: Arc<ConsumerSide>,
     doorbell: Doorbell,
     bell: Bell,
     bounds: Bounds,
@@ -58,7 +59,7 @@ impl Producer {
         Producer {
             space: Space::new(side.arena_bytes()),
             side,
-            peer,
+            peer: Arc::new(peer),
             doorbell,
             bell,
             bounds,
@@ -156,14 +157,7 @@ impl Producer {
         assert!(kind <= KIND_MAX, "a kind above the highest");
         assert!(position >= self.messages, "a position that was passed");
         self.check()?;
-        // Acquire pairs with the Release in `Consumer::take_priority`: the last one was read.
-        let taken = self.peer.words().letters_taken.load(Ordering::Acquire);
-        let field = "count of taken priority messages";
-        let least = self.letters.saturating_sub(1);
-        if let Err(corrupt) = within(field, taken, least, self.letters) {
-            return Err(self.die(corrupt));
-        }
-        if taken != self.letters {
+        if !self.is_letter_taken()? {
             return Err(self.full());
         }
         self.publish();
@@ -235,6 +229,43 @@ impl Producer {
         self.has_room_in(len, Lane::Small)
     }
 
+    /// Leaves word that this half waits for the consumer to take something, as a claim that found
+    /// no room does: for a user with bounds of its own. It holds until the next claim.
+    pub fn wait_for_room(&mut self) {
+        self.flush();
+        self.set_waiting(true);
+    }
+
+    /// Whether the consumer has said that it takes no more.
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        // Acquire pairs with the Release in `Consumer::close`: the letter is there.
+        self.peer.words().closed.load(Ordering::Acquire) != 0
+    }
+
+    /// Why the consumer takes no more, once it has said so. Pushing is still possible, in vain.
+    ///
+    /// # Errors
+    ///
+    /// [`Corrupt`]: drop the edge.
+    pub fn closed(&mut self) -> Result<Option<Letter>, Corrupt> {
+        match self.is_closed() {
+            true => Letter::read(&self.peer.words().letter).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// Looks at what the consumer does, for a thread that has not got this half.
+    pub fn watch(&self) -> Watch {
+        Watch::of_consumer(Arc::clone(&self.peer))
+    }
+
+    /// As [`has_room`](Producer::has_room), for
+    /// [`try_push_priority`](Producer::try_push_priority).
+    pub fn has_room_for_priority(&mut self) -> bool {
+        self.end.is_some() || self.is_letter_taken().unwrap_or(true)
+    }
+
     /// Says that the consumer's process is gone: every push is refused from now on.
     pub fn set_peer_gone(&mut self) {
         self.end.get_or_insert(ClaimError::PeerGone);
@@ -271,10 +302,11 @@ impl Producer {
         match self.stores {
             Stores::Plain => false,
             Stores::Streaming => true,
+            Stores::Auto if self.probe.placement() == Placement::Far => {
+                len >= STREAMED_FAR_BYTES_MIN
+            }
             Stores::Auto => {
-                len >= STREAMED_BYTES_MIN
-                    && (self.probe.placement() == Placement::Far
-                        || self.space.arena_bytes <= stores::cache_bytes())
+                len >= STREAMED_NEAR_BYTES_MIN && self.space.arena_bytes <= stores::cache_bytes()
             }
         }
     }
@@ -332,9 +364,7 @@ impl Producer {
             Some(gap) => gap,
             None => self.make_room(len, lane)?,
         };
-        if self.is_waiting {
-            self.set_waiting(false);
-        }
+        self.set_waiting(false);
         Ok(gap)
     }
 
@@ -382,11 +412,27 @@ impl Producer {
     }
 
     /// Tells the consumer whether to ring when it gives back. Who waits arms its bell after
-    /// this, and the barrier in there orders it before the last look for room.
+    /// this, and the barrier in there orders it before the last look for room. The word lies
+    /// beside the tail, so it is not stored at every try.
+    #[inline]
     fn set_waiting(&mut self, waiting: bool) {
+        if waiting == self.is_waiting {
+            return;
+        }
         self.is_waiting = waiting;
         let words = self.side.words();
         words.waiting.store(waiting.into(), Ordering::Relaxed);
+    }
+
+    fn is_letter_taken(&mut self) -> Result<bool, ClaimError> {
+        // Acquire pairs with the Release in `Consumer::take_priority`: the last one was read.
+        let taken = self.peer.words().letters_taken.load(Ordering::Acquire);
+        let field = "count of taken priority messages";
+        let least = self.letters.saturating_sub(1);
+        match within(field, taken, least, self.letters) {
+            Ok(taken) => Ok(taken == self.letters),
+            Err(corrupt) => Err(self.die(corrupt)),
+        }
     }
 
     /// Looks where the consumer really is.

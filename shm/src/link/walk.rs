@@ -1,7 +1,7 @@
 //! Reading the words of messages one after the other, and believing none of them.
 
 use crate::link::arena::{Cursor, padded};
-use crate::link::config::UNIT_BYTES;
+use crate::link::bounds::UNIT_BYTES;
 use crate::link::error::{Corrupt, within};
 use crate::link::side::ProducerSide;
 use crate::link::words::{KIND_GAP, parts_of};

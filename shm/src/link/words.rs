@@ -4,10 +4,6 @@ use crate::link::SMALL_BYTES_MAX;
 use crate::link::error::{Corrupt, within};
 use crate::sync::{AtomicU64, Ordering};
 
-/// Where the words lie in either segment.
-#[cfg(not(loom))]
-pub(crate) const WORDS_OFFSET: usize = 256;
-
 /// What stands in place of a kind where a word is no message but a gap in the arena.
 pub(crate) const KIND_GAP: u32 = u32::MAX;
 
@@ -39,6 +35,10 @@ pub(crate) struct ConsumerWords {
     pub(crate) pin: AtomicU64,
     /// How many letters were taken.
     pub(crate) letters_taken: AtomicU64,
+    /// Whether the consumer takes no more, for the reason in the letter. It is written once.
+    pub(crate) closed: AtomicU64,
+    apart: [u64; 11],
+    pub(crate) letter: LetterWords,
 }
 
 /// The message beside the queue. It belongs to the producer until it is put and to the consumer
@@ -53,6 +53,7 @@ pub(crate) struct LetterWords {
 
 #[cfg(not(loom))]
 const _: () = {
+    use crate::segment::{Header, SLOTS_OFFSET, WORDS_OFFSET};
     use core::mem::offset_of;
     assert!(SMALL_BYTES_MAX.is_multiple_of(8));
     assert!(offset_of!(ProducerWords, tail) == 0);
@@ -66,9 +67,12 @@ const _: () = {
     assert!(offset_of!(ConsumerWords, freed) == 8);
     assert!(offset_of!(ConsumerWords, pin) == 16);
     assert!(offset_of!(ConsumerWords, letters_taken) == 24);
+    assert!(offset_of!(ConsumerWords, closed) == 32);
+    assert!(offset_of!(ConsumerWords, letter) == 128);
+    assert!(WORDS_OFFSET + size_of::<ConsumerWords>() <= crate::segment::SLOTS_OFFSET);
     assert!(WORDS_OFFSET.is_multiple_of(align_of::<ProducerWords>()));
-    assert!(WORDS_OFFSET >= size_of::<crate::segment::Header>());
-    assert!(WORDS_OFFSET + size_of::<ProducerWords>() <= crate::segment::SLOTS_OFFSET);
+    assert!(WORDS_OFFSET >= size_of::<Header>());
+    assert!(WORDS_OFFSET + size_of::<ProducerWords>() <= SLOTS_OFFSET);
 };
 
 impl LetterWords {
@@ -128,11 +132,18 @@ impl ProducerWords {
             letters: AtomicU64::new(0),
             waiting: AtomicU64::new(0),
             apart: [0; 13],
-            letter: LetterWords {
-                slot: AtomicU64::new(0),
-                position: AtomicU64::new(0),
-                bytes: core::array::from_fn(|_| AtomicU64::new(0)),
-            },
+            letter: LetterWords::new(),
+        }
+    }
+}
+
+#[cfg(loom)]
+impl LetterWords {
+    fn new() -> LetterWords {
+        LetterWords {
+            slot: AtomicU64::new(0),
+            position: AtomicU64::new(0),
+            bytes: core::array::from_fn(|_| AtomicU64::new(0)),
         }
     }
 }
@@ -145,6 +156,9 @@ impl ConsumerWords {
             freed: AtomicU64::new(0),
             pin: AtomicU64::new(0),
             letters_taken: AtomicU64::new(0),
+            closed: AtomicU64::new(0),
+            apart: [0; 11],
+            letter: LetterWords::new(),
         }
     }
 }

@@ -37,8 +37,8 @@ pub(crate) struct Header {
     pub(crate) arena_offset: u64,
     /// How many bytes of payloads it holds, or 0.
     pub(crate) arena_bytes: u64,
-    /// For a bell, 1 if its owner executes the barrier of both sides.
-    pub(crate) flags: u64,
+    /// Not used: 0.
+    pub(crate) rest: u64,
 }
 
 /// The header as the words that it is copied in.
@@ -55,7 +55,7 @@ const _: () = {
     assert!(offset_of!(Header, slots) == 32);
     assert!(offset_of!(Header, arena_offset) == 40);
     assert!(offset_of!(Header, arena_bytes) == 48);
-    assert!(offset_of!(Header, flags) == 56);
+    assert!(offset_of!(Header, rest) == 56);
 };
 
 impl Header {
@@ -69,7 +69,7 @@ impl Header {
             slots: 0,
             arena_offset: 0,
             arena_bytes: 0,
-            flags: 0,
+            rest: 0,
         }
     }
 
@@ -84,7 +84,7 @@ impl Header {
             slots: words[4],
             arena_offset: words[5],
             arena_bytes: words[6],
-            flags: words[7],
+            rest: words[7],
         }
     }
 

@@ -21,7 +21,10 @@ const SEALS: SealFlags = SealFlags::SHRINK
     .union(SealFlags::FUTURE_WRITE)
     .union(SealFlags::SEAL);
 
-/// Where the descriptors of messages begin. The header and the words lie below.
+/// Where the words lie by which the two sides tell each other where they are.
+pub(crate) const WORDS_OFFSET: usize = 256;
+
+/// Where the slots of messages begin. The header and the words lie below.
 pub(crate) const SLOTS_OFFSET: usize = 4096;
 
 /// Pages above this size don't exist.
@@ -38,6 +41,9 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
+    /// A segment of words is one page, which may have any size.
+    pub(crate) const WORDS_BYTES_MAX: u64 = PAGE_BYTES_MAX as u64;
+
     /// A segment of one page, for words alone.
     pub(crate) fn words(page_bytes: usize) -> Shape {
         Shape {
@@ -62,14 +68,13 @@ impl Shape {
         }
     }
 
-    fn header(&self, role: Role, flags: u64) -> Header {
+    fn header(&self, role: Role) -> Header {
         Header {
             segment_bytes: self.segment_bytes as u64,
             page_bytes: self.page_bytes as u64,
             slots: self.slots as u64,
             arena_offset: self.arena_offset as u64,
             arena_bytes: self.arena_bytes as u64,
-            flags,
             ..Header::new(role)
         }
     }
@@ -88,15 +93,14 @@ impl Own {
     /// sealed, with its header written. Huge pages are replaced by normal ones where there are none.
     pub(crate) fn new(
         role: Role,
-        flags: u64,
         pages: Pages,
         shape: impl Fn(usize) -> Shape,
     ) -> Result<(Own, PagesInUse), OpenError> {
-        let normal = || Own::make(role, flags, shape(rustix::param::page_size()), false);
+        let normal = || Own::make(role, shape(rustix::param::page_size()), false);
         if pages == Pages::Normal {
             return Ok((normal()?, PagesInUse::Normal));
         }
-        match huge_page_bytes().map(|bytes| Own::make(role, flags, shape(bytes), true)) {
+        match huge_page_bytes().map(|bytes| Own::make(role, shape(bytes), true)) {
             Ok(Ok(own)) => Ok((own, PagesInUse::Huge)),
             Ok(Err(OpenError::NoMemory { source, .. } | OpenError::System { source, .. })) => {
                 Ok((normal()?, PagesInUse::NormalInstead(source)))
@@ -106,7 +110,7 @@ impl Own {
         }
     }
 
-    fn make(role: Role, flags: u64, shape: Shape, huge: bool) -> Result<Own, OpenError> {
+    fn make(role: Role, shape: Shape, huge: bool) -> Result<Own, OpenError> {
         let bytes = shape.segment_bytes as u64;
         let failed = |call| move |errno| OpenError::from_call(call, bytes, errno);
         check_file_size_limit(bytes)?;
@@ -116,7 +120,7 @@ impl Own {
         retry_on_intr(|| fallocate(&descriptor, FallocateFlags::empty(), 0, bytes))
             .map_err(failed("fallocate"))?;
         let map = Map::new(descriptor.as_fd(), &shape, true).map_err(failed("mmap"))?;
-        write_header(&map, shape.header(role, flags));
+        write_header(&map, shape.header(role));
         fcntl_add_seals(&descriptor, SEALS).map_err(failed("fcntl(F_ADD_SEALS)"))?;
         Ok(Own {
             map,
@@ -126,13 +130,12 @@ impl Own {
     }
 }
 
-/// Looks at the segment that a peer passed, and maps it for reading if it may be used. Returns
-/// the shape and the flags of its header with it.
+/// Looks at the segment that a peer passed, and maps it for reading if it may be used.
 pub(crate) fn inspect(
     descriptor: BorrowedFd<'_>,
     role: Role,
     bytes_max: u64,
-) -> Result<(Map, Shape, u64), OpenError> {
+) -> Result<(Map, Shape), OpenError> {
     let seals = fcntl_get_seals(descriptor).map_err(|errno| OpenError::NotMemory(errno.into()))?;
     let missing = SEALS.difference(seals);
     if !missing.is_empty() {
@@ -164,7 +167,7 @@ pub(crate) fn inspect(
     let shape = shape_of(&header, role)?;
     let failed = |errno| OpenError::from_call("mmap", bytes, errno);
     let map = Map::new(descriptor, &shape, false).map_err(failed)?;
-    Ok((map, shape, header.flags))
+    Ok((map, shape))
 }
 
 /// The shape that a header describes, if it is one that this side makes too.

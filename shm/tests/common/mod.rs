@@ -1,6 +1,9 @@
 //! What the tests of links share.
 #![allow(dead_code, reason = "each test crate uses a part")]
 
+pub(crate) mod child;
+pub(crate) mod forged;
+
 use std::hash::{BuildHasher, RandomState};
 use std::os::fd::OwnedFd;
 
@@ -75,4 +78,15 @@ pub(crate) fn content(number: u64, len: usize) -> Vec<u8> {
     }
     bytes.truncate(len);
     bytes
+}
+
+/// How many files this process has open.
+pub(crate) fn open_files() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// How many mappings of segments this process has.
+pub(crate) fn mappings() -> usize {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    maps.lines().filter(|line| line.contains("memfd:")).count()
 }

@@ -109,7 +109,7 @@ pub fn stop<B>() -> StreamElement<B> {
 #[track_caller]
 pub fn push<B: Payload>(sender: &mut Sender<B>, element: StreamElement<B>) {
     let pushed = match sender.transport() {
-        Transport::Local => sender.try_push(element),
+        Transport::Local | Transport::Shared => sender.try_push(element),
         Transport::Socket => sender.push_timeout(element, LONG),
     };
     pushed.expect("the edge has room and a receiver");

@@ -16,8 +16,8 @@ use ringway_tests::conformance::elements::{
 };
 use ringway_tests::within::{LONG, one_below};
 
-use crate::process::{Process, hear, part, tell};
 use crate::rig::{all_rows, each_until_the_end, on_all, open, rows, values};
+use ringway_tests::process::{Process, hear, part, tell};
 
 #[test]
 fn b01_a_batch_above_the_whole_window_arrives_whatever_the_two_ends_are_set_to() {

@@ -19,8 +19,8 @@ use ringway_tests::conformance::elements::{
 use ringway_tests::sockets::{CLOSE, frame, pair, recorded};
 use ringway_tests::within::LONG;
 
-use crate::process::{Process, part, tell};
 use crate::rig::{each_until_the_end, on_all, open, rows};
+use ringway_tests::process::{Process, part, tell};
 
 fn connect(plane: &DataPlane, port: u16) -> Sender<Numbers> {
     let options = ConnectOptions::default()

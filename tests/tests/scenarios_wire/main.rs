@@ -12,6 +12,5 @@ mod late;
 mod loss;
 mod mesh;
 mod peers;
-mod process;
 mod rig;
 mod sockets;

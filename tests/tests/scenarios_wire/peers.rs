@@ -17,7 +17,7 @@ use ringway_tests::sockets::{CLOSE, frame, recorded};
 use ringway_tests::usage::{open_descriptors, resident_bytes};
 use ringway_tests::within::LONG;
 
-use crate::process::{Process, hear, part, tell};
+use ringway_tests::process::{Process, hear, part, tell};
 
 /// Takes every stream, tells how each ended, and what this process uses when asked.
 fn serve(stalled_after: Duration) {

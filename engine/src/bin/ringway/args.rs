@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use arrow::datatypes::SchemaRef;
 use clap::Args;
 use ringway::control::PROCESSES_MAX;
+use ringway::data_plane::TransportChoice;
 use ringway::job::file::{Connected, LoadedJob, Overrides};
 use ringway::job::{Hosts, Plan};
 use ringway::partition::Parallelism;
@@ -37,6 +38,11 @@ pub(crate) struct JobArgs {
     /// file I/O [default: thread].
     #[arg(long, env = "RINGWAY_HOST")]
     pub(crate) host: Option<HostKind>,
+
+    /// What carries edges between processes: `auto` for shared memory where both are on one host
+    /// and sockets elsewhere, `local` for none, `shared` or `socket` [default: auto].
+    #[arg(long, env = "RINGWAY_TRANSPORT")]
+    pub(crate) transport: Option<TransportChoice>,
 
     /// Run in so many processes of this host, 1 to 1024: this one and others that it starts and
     /// ends with itself.
@@ -94,6 +100,7 @@ pub(crate) struct Planned {
 pub(crate) fn plan(args: &JobArgs) -> Result<Planned, String> {
     let overrides = Overrides {
         parallelism: args.parallelism,
+        transport: args.transport,
     };
     let mut job = LoadedJob::load(&args.job, &overrides).map_err(|error| error.to_string())?;
     let cores = args.cores.clone().or(job.options.cores.clone());

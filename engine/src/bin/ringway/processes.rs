@@ -209,6 +209,7 @@ impl Meeting<'_> {
             "PROCESS",
             "HOSTS",
             "JSON",
+            "TRANSPORT",
             "DRAIN_AFTER",
             "CORES",
         ] {
@@ -222,6 +223,10 @@ impl Meeting<'_> {
             (
                 "--parallelism",
                 self.job.parallelism.map(|p| p.subtasks().to_string()),
+            ),
+            (
+                "--transport",
+                self.job.transport.map(|transport| transport.to_string()),
             ),
             ("--idle", self.job.idle.map(|idle| idle.to_string())),
             ("--host", self.job.host.map(|host| host.to_string())),

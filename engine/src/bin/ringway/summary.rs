@@ -103,6 +103,9 @@ struct BlockingSummary<'a> {
 struct EdgeSummary<'a> {
     name: &'a str,
     transport: String,
+    /// Why that is no shared memory, though it might have been.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_shared: Option<&'a str>,
     elements: u64,
     rows: u64,
     bytes: u64,
@@ -413,6 +416,7 @@ fn edges(report: &JobReport) -> Vec<EdgeSummary<'_>> {
     let edges = edges::all(&report.tasks).map(|edge| EdgeSummary {
         name: &edge.name,
         transport: edge.transport.to_string(),
+        not_shared: edge.not_shared.as_deref(),
         elements: edge.metrics.elements,
         rows: edge.metrics.rows,
         bytes: edge.metrics.bytes,

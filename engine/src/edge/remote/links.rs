@@ -35,6 +35,11 @@ pub(super) trait Link {
     /// Whether its connection was given up, so that nothing more happens.
     fn is_over(&self) -> bool;
 
+    /// What goes on with its connection from here, if something else does.
+    fn successor(&mut self) -> Option<Box<dyn Link>> {
+        None
+    }
+
     /// Its connection has left the driver, as it asked for.
     fn detached(&mut self, socket: Socket) {
         drop(socket);
@@ -62,6 +67,10 @@ pub(super) struct Io<'a> {
     pub(super) now: Duration,
     /// The time as elements have it.
     pub(super) origin: Monotonic,
+    /// What that is read from.
+    pub(super) clock: &'a Clock,
+    /// Wakes whoever turns the links.
+    pub(super) bell: &'a Bell,
 }
 
 /// All links of one thread. Whoever owns the thread turns it: see [`turn`](Self::turn).
@@ -258,8 +267,10 @@ impl Links {
                     connection,
                     now,
                     origin,
+                    clock: &self.clock,
+                    bell: &self.bell,
                 };
-                link.pump(&mut io);
+                pump(link, &mut io);
                 if link.is_over() {
                     self.over.push(connection);
                 }
@@ -284,8 +295,10 @@ impl Links {
                 connection,
                 now,
                 origin,
+                clock: &self.clock,
+                bell: &self.bell,
             };
-            work += link.pump(&mut io);
+            work += pump(link, &mut io);
             if link.is_over() {
                 self.over.push(connection);
             }
@@ -369,6 +382,8 @@ impl Links {
                 connection,
                 now,
                 origin,
+                clock: &self.clock,
+                bell: &self.bell,
             };
             link.handle(event, &mut io);
             if self.touched.last() != Some(&connection) {
@@ -417,6 +432,8 @@ impl Links {
                 connection,
                 now,
                 origin,
+                clock: &self.clock,
+                bell: &self.bell,
             };
             link.handle(Event::Lost(why.clone()), &mut io);
             link.pump(&mut io);
@@ -426,6 +443,21 @@ impl Links {
             port.fail(&format!("the driver is broken: {why}"));
         }
         self.broken = Some(why);
+    }
+}
+
+/// Lets a link do what it can, and what goes on in its place, if something does.
+fn pump(link: &mut Box<dyn Link>, io: &mut Io<'_>) -> usize {
+    let work = link.pump(io);
+    if work == 0 {
+        return 0;
+    }
+    match link.successor() {
+        Some(successor) => {
+            *link = successor;
+            work + link.pump(io)
+        }
+        None => work,
     }
 }
 

@@ -192,7 +192,8 @@ struct OperatorForm {
 #[derive(Serialize, Deserialize)]
 struct EdgeForm {
     name: String,
-    is_socket: bool,
+    transport: String,
+    not_shared: Option<String>,
     elements: u64,
     rows: u64,
     bytes: u64,
@@ -307,7 +308,8 @@ impl EdgeForm {
         let metrics = edge.metrics;
         Self {
             name: edge.name.clone(),
-            is_socket: edge.transport == Transport::Socket,
+            transport: edge.transport.to_string(),
+            not_shared: edge.not_shared.clone(),
             elements: metrics.elements,
             rows: metrics.rows,
             bytes: metrics.bytes,
@@ -321,10 +323,12 @@ impl EdgeForm {
     fn into_report(self) -> EdgeReport {
         EdgeReport {
             name: self.name,
-            transport: match self.is_socket {
-                true => Transport::Socket,
-                false => Transport::Local,
+            transport: match &*self.transport {
+                "socket" => Transport::Socket,
+                "shared" => Transport::Shared,
+                _ => Transport::Local,
             },
+            not_shared: self.not_shared,
             metrics: EdgeMetrics {
                 elements: count(self.elements),
                 rows: count(self.rows),
@@ -393,7 +397,8 @@ mod tests {
             }],
             edges: vec![EdgeReport {
                 name: "a[0] -> b[1]".to_owned(),
-                transport: Transport::Socket,
+                transport: Transport::Shared,
+                not_shared: Some("why".to_owned()),
                 metrics: EdgeMetrics {
                     rows: 7,
                     ..EdgeMetrics::default()
@@ -430,6 +435,7 @@ mod tests {
     fn large(tasks: u32, edges: usize) -> Report {
         let edge = EdgeReport {
             name: "readings[127] -> averages[127]".to_owned(),
+            not_shared: None,
             transport: Transport::Socket,
             metrics: EdgeMetrics::default(),
         };

@@ -27,6 +27,7 @@ mod message;
 mod schema;
 mod stream;
 
+pub(in crate::wire) use decoder::panic_text;
 pub use decoder::{Decoded, IpcDecoder};
 pub use error::IpcError;
 pub use file::IpcFileReader;

@@ -3,8 +3,8 @@
 use core::ptr::NonNull;
 use core::slice;
 
-use crate::link::words::{ConsumerWords, ProducerWords, WORDS_OFFSET};
-use crate::segment::{Map, SLOTS_OFFSET, Shape};
+use crate::link::words::{ConsumerWords, ProducerWords};
+use crate::segment::{Map, SLOTS_OFFSET, Shape, WORDS_OFFSET};
 use crate::sync::AtomicU64;
 
 /// The producer's segment, in either process.
@@ -129,6 +129,8 @@ pub(crate) struct ConsumerSide {
 
 // SAFETY: the pointer is into the mapping, which belongs to the process, and to atomics.
 unsafe impl Send for ConsumerSide {}
+// SAFETY: as for Send; all its words are atomics.
+unsafe impl Sync for ConsumerSide {}
 
 impl ConsumerSide {
     pub(crate) fn new(map: Map) -> ConsumerSide {
