@@ -179,6 +179,25 @@ impl KeyInterner {
         self.free.push(id);
     }
 
+    /// Forgets all keys, whatever uses them, so many at a time; returns whether that is all.
+    /// Until it is, none is given a number.
+    pub(crate) fn clear_some(&mut self, budget: &mut usize) -> bool {
+        // All others have no memory of their own, and go at once.
+        if let KeyStore::Bytes { ids, values, .. } = &mut self.store {
+            while *budget > 0
+                && let Some(key) = values.pop()
+            {
+                ids.remove(&key);
+                *budget -= 1;
+            }
+            if !values.is_empty() {
+                return false;
+            }
+        }
+        self.clear();
+        true
+    }
+
     /// Forgets all keys, whatever uses them.
     pub(crate) fn clear(&mut self) {
         self.uses.clear();

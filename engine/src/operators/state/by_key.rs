@@ -32,9 +32,6 @@ impl KeyForm for Numbers {
 
 /// A map by key.
 pub(crate) trait KeyMap<K, V>: Default {
-    /// The state of `key`.
-    fn get(&self, key: &K) -> Option<&V>;
-
     /// The state of `key`, to change.
     fn state_mut(&mut self, key: &K) -> Option<&mut V>;
 
@@ -47,25 +44,25 @@ pub(crate) trait KeyMap<K, V>: Default {
     /// Takes the state of `key`.
     fn remove(&mut self, key: &K) -> Option<V>;
 
+    /// Forgets the state of so many keys at most; returns whether none is left.
+    fn clear_some(&mut self, budget: &mut usize) -> bool;
+
     /// The sum over all state.
     #[cfg(test)]
     fn sum(&self, of: fn(&V) -> usize) -> usize;
 }
 
 impl<K: Eq + Hash + Clone, V> KeyMap<K, V> for HashMap<K, V, FastHash> {
-    fn get(&self, key: &K) -> Option<&V> {
-        self.get(key)
-    }
-
     fn state_mut(&mut self, key: &K) -> Option<&mut V> {
         self.get_mut(key)
     }
 
     fn state_or_make(&mut self, key: &K, make: impl FnOnce() -> Option<V>) -> Option<&mut V> {
-        match self.entry(key.clone()) {
-            std::collections::hash_map::Entry::Occupied(entry) => Some(entry.into_mut()),
-            std::collections::hash_map::Entry::Vacant(entry) => Some(entry.insert(make()?)),
+        // A key is looked up twice, because a copy of it may cost more.
+        if !self.contains_key(key) {
+            self.insert(key.clone(), make()?);
         }
+        self.get_mut(key)
     }
 
     fn insert(&mut self, key: &K, state: V) {
@@ -74,6 +71,15 @@ impl<K: Eq + Hash + Clone, V> KeyMap<K, V> for HashMap<K, V, FastHash> {
 
     fn remove(&mut self, key: &K) -> Option<V> {
         self.remove(key)
+    }
+
+    fn clear_some(&mut self, budget: &mut usize) -> bool {
+        let mut extracted = self.extract_if(|_, _| true);
+        while *budget > 0 && extracted.next().is_some() {
+            *budget -= 1;
+        }
+        drop(extracted);
+        self.is_empty()
     }
 
     #[cfg(test)]
@@ -92,11 +98,6 @@ impl<V> Default for NumberMap<V> {
 }
 
 impl<V> KeyMap<u32, V> for NumberMap<V> {
-    #[inline]
-    fn get(&self, key: &u32) -> Option<&V> {
-        self.0.get(*key as usize)?.as_ref()
-    }
-
     #[inline]
     fn state_mut(&mut self, key: &u32) -> Option<&mut V> {
         self.0.get_mut(*key as usize)?.as_mut()
@@ -127,6 +128,13 @@ impl<V> KeyMap<u32, V> for NumberMap<V> {
     #[inline]
     fn remove(&mut self, key: &u32) -> Option<V> {
         self.0.get_mut(*key as usize)?.take()
+    }
+
+    fn clear_some(&mut self, budget: &mut usize) -> bool {
+        let keep = self.0.len().saturating_sub(*budget);
+        *budget -= self.0.len() - keep;
+        self.0.truncate(keep);
+        keep == 0
     }
 
     #[cfg(test)]
