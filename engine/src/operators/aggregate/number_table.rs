@@ -30,9 +30,16 @@ impl NumberTable {
     /// The number of `key`, that of `make` if it has none.
     #[inline]
     pub(super) fn number_of(&mut self, key: i64, make: impl FnOnce() -> u32) -> u32 {
-        match self.array.get(self.place(key)) {
-            Some(&id) if id != NO_ID => id,
-            _ => self.number_of_other(key, make),
+        let place = self.place(key);
+        match self.array.get_mut(place) {
+            Some(id) if *id != NO_ID => *id,
+            Some(id) => {
+                *id = make();
+                assert!(*id != NO_ID, "memory ends before the numbers do");
+                self.array_keys += 1;
+                *id
+            }
+            None => self.number_of_other(key, make),
         }
     }
 
@@ -61,7 +68,7 @@ impl NumberTable {
         }
         let id = make();
         assert!(id != NO_ID, "memory ends before the numbers do");
-        if self.place(key) >= self.array.len() && !self.extend_to(key) {
+        if !self.extend_to(key) {
             self.others.insert(key, id);
             return id;
         }

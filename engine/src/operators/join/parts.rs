@@ -15,7 +15,7 @@ use crate::error::OperatorError;
 use crate::operators::SpecError;
 use crate::operators::aggregate::KeyInterner;
 use crate::operators::gather::{Gathered, STEP_ITEMS_MAX};
-use crate::operators::state::Numbers;
+use crate::operators::state::ManyNumbers;
 use crate::operators::window::WindowAssigner;
 
 use super::columns::JoinedRows;
@@ -51,7 +51,7 @@ pub(super) struct Parts {
 /// Rows that may match, and their keys.
 struct Part {
     keys: KeyInterner,
-    state: JoinState<Numbers, RowNumber, RowNumber>,
+    state: JoinState<ManyNumbers, RowNumber, RowNumber>,
     is_window: bool,
     /// The batches that a window holds for its left rows, and those for its right ones.
     batches: [Vec<u32>; 2],
@@ -248,7 +248,7 @@ impl Parts {
 
 impl Part {
     fn new(
-        state: JoinState<Numbers, RowNumber, RowNumber>,
+        state: JoinState<ManyNumbers, RowNumber, RowNumber>,
         key_schema: &SchemaRef,
         is_window: bool,
     ) -> Result<Self, SpecError> {
@@ -334,7 +334,7 @@ impl EnteringRows {
     fn enter(
         &mut self,
         of: &EnteringBatch,
-        mut entry: state::Entry<'_, Numbers, RowNumber, RowNumber>,
+        mut entry: state::Entry<'_, ManyNumbers, RowNumber, RowNumber>,
         out: &mut impl JoinOutput<RowNumber, RowNumber>,
         mut uses: Uses<'_>,
     ) -> bool {

@@ -104,8 +104,10 @@ impl<K: KeyForm, S> Sessions<K, S> {
     pub(super) fn prolonged(&mut self, key: &K::Key, time: EventTime) -> Option<&mut S> {
         match self.by_key.state_mut(key)? {
             SessionsOfKey::One(session) if session.takes(time, self.gap_ms) => {
-                // Without a branch, because a later time is as likely as the same.
-                session.last_row = session.last_row.max(time);
+                // Rows come mostly in order: what is written does not wait for what is read.
+                if time >= session.last_row {
+                    session.last_row = time;
+                }
                 Some(&mut session.state)
             }
             _ => None,
