@@ -242,7 +242,8 @@ impl Sorter {
         let mut writer = self.writer()?;
         in_batches(&held, &order, &mut |batch| writer.write(&batch, is_gone))?;
         let run = writer.finish()?;
-        Ok(self.runs()?.push(run))
+        self.runs()?.push(run);
+        Ok(())
     }
 
     /// Merges runs that follow each other until all that are left can be merged at once.
