@@ -30,16 +30,9 @@ impl NumberTable {
     /// The number of `key`, that of `make` if it has none.
     #[inline]
     pub(super) fn number_of(&mut self, key: i64, make: impl FnOnce() -> u32) -> u32 {
-        let place = self.place(key);
-        match self.array.get_mut(place) {
-            Some(id) if *id != NO_ID => *id,
-            Some(id) => {
-                *id = make();
-                assert!(*id != NO_ID, "memory ends before the numbers do");
-                self.array_keys += 1;
-                *id
-            }
-            None => self.number_of_other(key, make),
+        match self.array.get(self.place(key)) {
+            Some(&id) if id != NO_ID => id,
+            _ => self.number_of_other(key, make),
         }
     }
 
@@ -63,12 +56,14 @@ impl NumberTable {
 
     #[cold]
     fn number_of_other(&mut self, key: i64, make: impl FnOnce() -> u32) -> u32 {
-        if let Some(id) = self.others.get(key) {
+        // What has a place in the array is not among the others.
+        let has_place = self.place(key) < self.array.len();
+        if !has_place && let Some(id) = self.others.get(key) {
             return id;
         }
         let id = make();
         assert!(id != NO_ID, "memory ends before the numbers do");
-        if !self.extend_to(key) {
+        if !has_place && !self.extend_to(key) {
             self.others.insert(key, id);
             return id;
         }

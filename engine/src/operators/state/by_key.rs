@@ -43,9 +43,6 @@ pub(crate) trait KeyMap<K, V>: Default {
     /// The state of `key`, to change.
     fn state_mut(&mut self, key: &K) -> Option<&mut V>;
 
-    /// The state of `key`; where there is none, that of `make`, if that makes one.
-    fn state_or_make(&mut self, key: &K, make: impl FnOnce() -> Option<V>) -> Option<&mut V>;
-
     /// Gives `key`, which has none, state.
     fn insert(&mut self, key: &K, state: V);
 
@@ -62,14 +59,6 @@ pub(crate) trait KeyMap<K, V>: Default {
 
 impl<K: Eq + Hash + Clone, V> KeyMap<K, V> for HashMap<K, V, FastHash> {
     fn state_mut(&mut self, key: &K) -> Option<&mut V> {
-        self.get_mut(key)
-    }
-
-    fn state_or_make(&mut self, key: &K, make: impl FnOnce() -> Option<V>) -> Option<&mut V> {
-        // A key is looked up twice, because a copy of it may cost more.
-        if !self.contains_key(key) {
-            self.insert(key.clone(), make()?);
-        }
         self.get_mut(key)
     }
 
@@ -109,19 +98,6 @@ impl<V> KeyMap<u32, V> for NumberMap<V> {
     #[inline]
     fn state_mut(&mut self, key: &u32) -> Option<&mut V> {
         self.0.get_mut(*key as usize)?.as_mut()
-    }
-
-    #[inline]
-    fn state_or_make(&mut self, key: &u32, make: impl FnOnce() -> Option<V>) -> Option<&mut V> {
-        let at = *key as usize;
-        if at >= self.0.len() {
-            self.0.resize_with(at + 1, || None);
-        }
-        let place = &mut self.0[at];
-        if place.is_none() {
-            *place = make();
-        }
-        place.as_mut()
     }
 
     #[inline]
@@ -189,15 +165,6 @@ impl<V> KeyMap<u32, V> for PagedMap<V> {
     #[inline]
     fn state_mut(&mut self, key: &u32) -> Option<&mut V> {
         self.place(*key)?.as_mut()
-    }
-
-    #[inline]
-    fn state_or_make(&mut self, key: &u32, make: impl FnOnce() -> Option<V>) -> Option<&mut V> {
-        let place = self.place_or_make(*key);
-        if place.is_none() {
-            *place = make();
-        }
-        place.as_mut()
     }
 
     #[inline]

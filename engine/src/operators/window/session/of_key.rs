@@ -128,22 +128,20 @@ impl<S> SessionsOfKey<S> {
         }
     }
 
-    /// Takes the session that has begun last at `time`.
+    /// Takes the session that has begun last at `time`; there is another, which stays.
     pub(super) fn remove_at(&mut self, time: EventTime) -> Option<Session<S>> {
-        match std::mem::take(self) {
-            Self::One(session) => Some(session),
-            Self::Others(mut sessions) => {
-                let first = *sessions.range(..=time).next_back()?.0;
-                let session = sessions.remove(&first);
-                *self = match sessions.len() {
-                    1 => Self::One(sessions.pop_first()?.1),
-                    _ => Self::Others(sessions),
-                };
-                session
-            }
+        let Self::Others(sessions) = self else {
+            return None;
+        };
+        let first = *sessions.range(..=time).next_back()?.0;
+        let session = sessions.remove(&first);
+        if sessions.len() == 1 {
+            *self = Self::One(sessions.pop_first()?.1);
         }
+        session
     }
 
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         match self {
             Self::One(_) => 1,

@@ -104,10 +104,8 @@ impl<K: KeyForm, S> Sessions<K, S> {
     pub(super) fn prolonged(&mut self, key: &K::Key, time: EventTime) -> Option<&mut S> {
         match self.by_key.state_mut(key)? {
             SessionsOfKey::One(session) if session.takes(time, self.gap_ms) => {
-                // Rows come mostly in order: what is written does not wait for what is read.
-                if time >= session.last_row {
-                    session.last_row = time;
-                }
+                // Without a branch, because a later time is as likely as the same.
+                session.last_row = session.last_row.max(time);
                 Some(&mut session.state)
             }
             _ => None,
@@ -126,13 +124,13 @@ impl<K: KeyForm, S> Sessions<K, S> {
         let own = Window::of_session(time, time, self.gap_ms);
         let expired = |watermark| own.is_expired(watermark, self.allowed_lateness_ms);
         let is_late = self.watermark.is_some_and(expired);
-        let make = || (!is_late).then(SessionsOfKey::default);
-        let sessions = self.by_key.state_or_make(key, make)?;
-        if !sessions.grow(time, self.gap_ms, &mut merge) {
+        let sessions = self.by_key.state_mut(key);
+        let is_in = sessions.is_some_and(|of_key| of_key.grow(time, self.gap_ms, &mut merge));
+        if !is_in {
             if is_late {
                 return None;
             }
-            sessions.insert(Session {
+            let session = Session {
                 id: self.next_id,
                 first: time,
                 last_row: time,
@@ -140,12 +138,17 @@ impl<K: KeyForm, S> Sessions<K, S> {
                 is_complete: false,
                 is_changed: false,
                 state: create(),
-            });
+            };
             let place = (key.clone(), time);
             self.due.push(own.last(), self.next_id, place);
             self.next_id += 1;
+            match self.by_key.state_mut(key) {
+                Some(sessions) => sessions.insert(session),
+                None => self.by_key.insert(key, SessionsOfKey::One(session)),
+            }
         }
-        let session = sessions.at_mut(time).expect("the row is in one");
+        let session = self.by_key.state_mut(key)?.at_mut(time);
+        let session = session.expect("the row is in one");
         let window = session.window(self.gap_ms);
         session.is_complete = self
             .watermark
@@ -215,11 +218,13 @@ impl<K: KeyForm, S> Sessions<K, S> {
                 continue;
             }
             let (key, time) = place;
-            let sessions = self.by_key.state_mut(&key)?;
-            let session = sessions.remove_at(time)?;
-            if sessions.len() == 0 {
-                self.by_key.remove(&key);
-            }
+            let session = match self.by_key.state_mut(&key)? {
+                SessionsOfKey::One(_) => match self.by_key.remove(&key)? {
+                    SessionsOfKey::One(session) => session,
+                    SessionsOfKey::Others(_) => return None,
+                },
+                several => several.remove_at(time)?,
+            };
             return Some(DueSession {
                 key,
                 window: session.window(gap_ms),
