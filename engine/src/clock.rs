@@ -56,6 +56,15 @@ impl Clock {
         Monotonic(at.saturating_duration_since(self.started))
     }
 
+    /// When the clock was started, in nanoseconds of the host's monotonic clock: other processes
+    /// of the host can tell by it how far their clocks are apart.
+    pub fn started_nanos(&self) -> u64 {
+        let host = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        let host = Duration::new(host.tv_sec.unsigned_abs(), host.tv_nsec as u32);
+        let started = host.saturating_sub(self.started.elapsed());
+        u64::try_from(started.as_nanos()).unwrap_or(u64::MAX)
+    }
+
     /// Processing time of a monotonic reading of this clock.
     pub fn processing_time(&self, at: Monotonic) -> ProcessingTime {
         self.started_wall_ms.saturating_add(to_ms(at.0))

@@ -119,6 +119,9 @@ pub trait Driver {
     /// comes as [`Completion::Read`]; bytes that were under way to a chunk are put into the body
     /// and counted as copied. [`Completion::BodyProgress`] tells of bytes, [`Completion::Body`]
     /// gives it back when it is full, or when the connection is over (before `Eof` or `Lost`).
+    ///
+    /// # Panics
+    /// If the driver has one of this connection.
     fn read_body(&mut self, connection: ConnectionId, body: Body);
 
     /// Ends the sending direction (FIN) once the send in flight is done.

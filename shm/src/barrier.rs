@@ -24,7 +24,8 @@ const SYMMETRIC: u8 = 2;
 /// One process-wide way to order a store before a load across two threads.
 ///
 /// Both sides must use values that came from the same call of
-/// [`Barrier::detect`] or both [`Barrier::symmetric`].
+/// [`Barrier::detect`] or both [`Barrier::symmetric`]. The heavy side of any pairs with the
+/// light side of the symmetric one, also in another process: it fences in every case.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Barrier {
     asymmetric: bool,
@@ -50,8 +51,7 @@ impl Barrier {
     }
 
     /// A full fence on both sides, which needs nothing from the kernel.
-    #[cfg(test)]
-    pub(crate) fn symmetric() -> Barrier {
+    pub(crate) const fn symmetric() -> Barrier {
         Barrier { asymmetric: false }
     }
 
@@ -102,6 +102,10 @@ fn register() -> bool {
 #[cfg(loom)]
 impl Barrier {
     pub(crate) fn detect() -> Barrier {
+        Barrier { asymmetric: false }
+    }
+
+    pub(crate) const fn symmetric() -> Barrier {
         Barrier { asymmetric: false }
     }
 

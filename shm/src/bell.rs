@@ -4,6 +4,7 @@
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,10 @@ use crossbeam_utils::CachePadded;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::barrier::Barrier;
+use crate::doorbell::Page;
 use crate::futex::Futex;
+#[cfg(not(loom))]
+use crate::segment::OpenError;
 use crate::sync::{Arc, AtomicU64, Ordering};
 use crate::waker::WakerSlot;
 
@@ -57,6 +61,15 @@ struct Core {
     rings: AtomicU64,
     descriptor: Option<OwnedFd>,
     waker: WakerSlot,
+    /// Where other processes look, if they may ring.
+    page: OnceLock<Page>,
+}
+
+/// What another process needs to ring a bell.
+#[cfg(not(loom))]
+pub(crate) struct SharedBell<'a> {
+    pub(crate) page: BorrowedFd<'a>,
+    pub(crate) descriptor: BorrowedFd<'a>,
 }
 
 impl Bell {
@@ -85,7 +98,7 @@ impl Bell {
         // the exchanges of those who ring: a late one for an earlier sleep
         // takes this mark and wakes, or it came before and leaves it alone.
         self.core.word.swap(ARMED, Ordering::Relaxed);
-        if !self.barrier.heavy() {
+        if !self.core.announce(self.barrier) {
             // Nothing was ordered, so a ring may be missed: the owner must not
             // sleep. It turns into a slow poll, which is right, if wasteful.
             self.ring_armed();
@@ -95,7 +108,9 @@ impl Bell {
     /// Takes back [`arm`](Bell::arm), because there was work after all.
     pub fn disarm(&self) {
         // Acquire pairs with the Release in `ring_armed`.
-        if self.core.word.swap(IDLE, Ordering::Acquire) != ARMED {
+        let rung = self.core.word.swap(IDLE, Ordering::Acquire) != ARMED;
+        self.core.withdraw();
+        if rung {
             self.core.drain();
         }
     }
@@ -117,7 +132,7 @@ impl Bell {
         // Acquire pairs with their Release: what they were for is seen by the look
         // that follows, so that they may go without a waker.
         self.core.word.swap(REGISTERED, Ordering::AcqRel);
-        if !self.barrier.heavy() {
+        if !self.core.announce(self.barrier) {
             self.ring_armed();
         }
     }
@@ -127,6 +142,7 @@ impl Bell {
     pub fn withdraw(&self) {
         // Acquire pairs with the Release in `ring_armed`.
         self.core.word.swap(IDLE, Ordering::Acquire);
+        self.core.withdraw();
         // If a ring is taking it at this moment, that one drops it.
         drop(self.core.waker.take());
     }
@@ -152,10 +168,14 @@ impl Bell {
             if remaining == Some(Duration::ZERO) {
                 break;
             }
-            self.core.sleep(remaining);
+            if self.core.sleep(remaining) && self.core.page.get().is_some() {
+                // Another process can't take the mark away.
+                self.core.word.swap(IDLE, Ordering::Acquire);
+            }
         }
         // Acquire as above, for a ring that came together with the timeout.
         let rung = self.core.word.swap(IDLE, Ordering::Acquire) != ARMED;
+        self.core.withdraw();
         self.core.drain();
         rung
     }
@@ -186,7 +206,52 @@ impl Bell {
     pub fn clear(&self) {
         // Acquire pairs with the Release in `ring_armed`.
         self.core.word.swap(IDLE, Ordering::Acquire);
+        self.core.withdraw();
         self.core.drain();
+    }
+
+    /// A bell that another party of the model may ring as another process would.
+    #[cfg(loom)]
+    pub fn model_shared() -> Bell {
+        let bell = Bell::thread();
+        assert!(bell.core.page.set(Page::new()).is_ok());
+        bell
+    }
+
+    /// What the model rings by.
+    #[cfg(loom)]
+    pub(crate) fn model_doorbell(&self) -> crate::doorbell::Doorbell {
+        let page = self.core.page.get().expect("a shared bell");
+        page.doorbell(self.clone())
+    }
+
+    /// What a doorbell of the model does in place of a write to the descriptor.
+    #[cfg(loom)]
+    pub(crate) fn model_kick(&self) {
+        self.core.word.kick();
+    }
+
+    /// Lets other processes ring, for the life of the bell: by its descriptor, so that a waker
+    /// that was left is not called by them.
+    #[cfg(not(loom))]
+    pub(crate) fn share(&self) -> Result<SharedBell<'_>, OpenError> {
+        let descriptor = self.as_fd().ok_or(OpenError::BellHasNoDescriptor)?;
+        let page = match self.core.page.get() {
+            Some(page) => page,
+            None => {
+                let made = Page::new()?;
+                self.core.page.get_or_init(|| made)
+            }
+        };
+        Ok(SharedBell {
+            page: page.descriptor(),
+            descriptor,
+        })
+    }
+
+    /// Whether it is the same bell: a ring of one is a ring of the other.
+    pub fn is(&self, other: &Bell) -> bool {
+        Arc::ptr_eq(&self.core, &other.core)
     }
 
     /// How many times a ring really woke the owner: one system call, or one
@@ -208,6 +273,7 @@ impl Bell {
             rings: AtomicU64::new(0),
             descriptor,
             waker: WakerSlot::new(),
+            page: OnceLock::new(),
         };
         Bell {
             core: Arc::new(CachePadded::new(core)),
@@ -241,18 +307,34 @@ impl fmt::Debug for Bell {
 }
 
 impl Core {
-    /// Sleeps until woken or for `timeout`; may return for no reason.
-    fn sleep(&self, timeout: Option<Duration>) {
+    /// Tells other processes too that the owner is about to sleep, and orders that before the
+    /// look for work that follows. Returns false if nothing was ordered.
+    fn announce(&self, barrier: Barrier) -> bool {
+        if let Some(page) = self.page.get() {
+            page.arm();
+        }
+        barrier.heavy()
+    }
+
+    /// Tells other processes that the owner is awake.
+    fn withdraw(&self) {
+        if let Some(page) = self.page.get() {
+            page.disarm();
+        }
+    }
+
+    /// Sleeps until woken or for `timeout`; may return for no reason. Returns whether there was a
+    /// count of the descriptor to take.
+    fn sleep(&self, timeout: Option<Duration>) -> bool {
         let Some(descriptor) = &self.descriptor else {
-            return self.word.wait(ARMED, timeout);
+            self.word.wait(ARMED, timeout);
+            return self.drain();
         };
         let limit = timeout.and_then(|limit| Timespec::try_from(limit).ok());
         let mut wanted = [PollFd::new(descriptor, PollFlags::IN)];
         // An interrupted wait is a wake for no reason, which is allowed here.
-        if poll(&mut wanted, limit.as_ref()).is_ok_and(|ready| ready > 0) {
-            // A count left by an earlier ring must not wake twice.
-            self.drain();
-        }
+        // A count left by an earlier ring must not wake twice.
+        poll(&mut wanted, limit.as_ref()).is_ok_and(|ready| ready > 0) && self.drain()
     }
 
     fn wake(&self) {
@@ -273,12 +355,19 @@ impl Core {
     }
 
     /// Takes the count of the descriptor, where there is one.
-    fn drain(&self) {
-        if let Some(descriptor) = &self.descriptor {
-            let mut count = [0; 8];
-            // It would block if nothing was counted, which is as good as taken.
-            let _ = rustix::io::retry_on_intr(|| rustix::io::read(descriptor, &mut count));
-        }
+    #[cfg(not(loom))]
+    fn drain(&self) -> bool {
+        let Some(descriptor) = &self.descriptor else {
+            return false;
+        };
+        let mut count = [0; 8];
+        // It would block if nothing was counted, which is as good as taken.
+        rustix::io::retry_on_intr(|| rustix::io::read(descriptor, &mut count)).is_ok()
+    }
+
+    #[cfg(loom)]
+    fn drain(&self) -> bool {
+        self.word.take_kick()
     }
 }
 

@@ -14,8 +14,9 @@ use crate::sync::{Condvar, Mutex};
 #[derive(Debug)]
 pub(crate) struct Futex {
     word: AtomicU32,
+    /// Whether it was [kicked](Futex::kick), and the lock of the condition variable.
     #[cfg(loom)]
-    lock: Mutex<()>,
+    kicked: Mutex<bool>,
     #[cfg(loom)]
     changed: Condvar,
 }
@@ -25,7 +26,7 @@ impl Futex {
         Futex {
             word: AtomicU32::new(value),
             #[cfg(loom)]
-            lock: Mutex::new(()),
+            kicked: Mutex::new(false),
             #[cfg(loom)]
             changed: Condvar::new(),
         }
@@ -63,15 +64,29 @@ impl Futex {
 
     #[cfg(loom)]
     pub(crate) fn wait(&self, expected: u32, _timeout: Option<Duration>) {
-        let guard = self.lock.lock().unwrap();
-        if self.word.load(Ordering::Relaxed) == expected {
-            drop(self.changed.wait(guard).unwrap());
+        let kicked = self.kicked.lock().unwrap();
+        if self.word.load(Ordering::Relaxed) == expected && !*kicked {
+            drop(self.changed.wait(kicked).unwrap());
         }
     }
 
     #[cfg(loom)]
     pub(crate) fn wake(&self) {
-        let _guard = self.lock.lock().unwrap();
+        let _kicked = self.kicked.lock().unwrap();
         self.changed.notify_one();
+    }
+
+    /// Wakes the thread that sleeps here, or the next that will, without a change of the word: as
+    /// the count of an eventfd does.
+    #[cfg(loom)]
+    pub(crate) fn kick(&self) {
+        *self.kicked.lock().unwrap() = true;
+        self.changed.notify_one();
+    }
+
+    /// Takes the kick, as a read takes the count of an eventfd.
+    #[cfg(loom)]
+    pub(crate) fn take_kick(&self) -> bool {
+        std::mem::take(&mut *self.kicked.lock().unwrap())
     }
 }

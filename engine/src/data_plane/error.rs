@@ -1,6 +1,6 @@
 //! Why an edge was not opened.
 
-use super::OffReason;
+use super::{OffReason, SharedDisabled};
 
 /// Why an endpoint was not registered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,6 +23,9 @@ pub enum ListenError {
     /// Nobody can drive connections; the text says why and what to do.
     #[error("cannot listen: {0}")]
     NoLinks(String),
+    /// Shared memory was asked for, and is switched off.
+    #[error("cannot listen: {0}")]
+    NotShared(#[from] SharedDisabled),
 }
 
 /// Why a sender did not get its edge.
@@ -63,6 +66,15 @@ pub enum ConnectError {
     AlreadyConnected {
         /// The host and port that were asked for.
         endpoint: String,
+    },
+    /// Shared memory was asked for, and can't be; the text says why. Mend that, or allow another
+    /// transport.
+    #[error("cannot connect to {endpoint} over shared memory: {why}")]
+    NotShared {
+        /// The host and port that were asked for.
+        endpoint: String,
+        /// Why.
+        why: String,
     },
     /// Nobody answered in time; the text lists each address with the reason.
     #[error("{0}")]

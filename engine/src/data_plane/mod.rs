@@ -1,10 +1,10 @@
 //! The registry through which the two ends of an edge find each other.
 //!
 //! A receiver listens under a host and a port; a sender connects to them. Where both are in one
-//! process the registry itself proves it, and the edge is a ring; otherwise it is a connection.
+//! process the registry itself proves it, and the edge is a ring; otherwise they make a
+//! connection. Where that shows that both are on one host, the edge is over shared memory.
 //! Which transport an edge got is chosen once, at open, and stays visible:
-//! [`Sender::transport`], and [`DataPlane::stats`]. A place for shared memory between processes
-//! of one host is between the two.
+//! [`Sender::transport`], [`Sender::why_not_shared`], and [`DataPlane::stats`].
 //!
 //! The lock is taken to open an edge and to give it up, never to move an element. Connections
 //! are driven by a side thread, `ringway-io`, which starts with the first of them, unless
@@ -48,10 +48,10 @@ mod switch;
 
 pub use error::{AcceptError, ConnectError, ListenError};
 pub use listener::Listener;
-pub use options::{ConnectOptions, ListenOptions, PlaneOptions, TransportChoice};
+pub use options::{ConnectOptions, ListenOptions, PlaneOptions, SharedDisabled, TransportChoice};
 pub use registry::DataPlaneStats;
 pub use streams::{AcceptedStream, StreamListener};
-pub use switch::{DISABLE_LOCAL_VARIABLE, LocalOff, OffReason};
+pub use switch::{DISABLE_LOCAL_VARIABLE, DISABLE_SHARED_VARIABLE, LocalOff, OffReason};
 
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -124,7 +124,7 @@ impl DataPlane {
         receiver_bell: Bell,
         codec: Arc<dyn PayloadCodec<B>>,
     ) -> Result<Listener<B>, ListenError> {
-        if !options.transport.allows_socket() {
+        if !options.transport.allows_connection() {
             return self.listen_local(options, receiver_bell);
         }
         sockets::listen(self, options, receiver_bell, codec)
@@ -210,8 +210,8 @@ impl DataPlane {
             Err(_) | Ok(_) => false,
         };
         let result = match found {
-            // Shared memory, where the peer proves to be on this host, comes before the socket.
-            Err(_) if elsewhere && options.transport.allows_socket() => {
+            // Whether the peer is on this host, so that they share memory, shows when they have met.
+            Err(_) if elsewhere && options.transport.allows_connection() => {
                 sockets::connect(self, host, port, sender_bell, options, codec)
             }
             found => found,

@@ -1,13 +1,18 @@
 //! What an endpoint is opened with, on either side.
 
+use std::fmt;
+use std::str::FromStr;
+
 use ringway_netio::driver::DriverChoice;
 use ringway_netio::net;
 
 use crate::edge::EdgeOptions;
 use crate::edge::remote::{LinksHandle, RemoteOptions};
+use crate::edge::shared::Sharing;
 use crate::limits::RECEIVE_CAPACITY_ELEMENTS;
 
 use super::names;
+use super::switch::{self, DISABLE_SHARED_VARIABLE};
 
 /// What holds for all edges of a [`DataPlane`](super::DataPlane) that are not told otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -155,16 +160,67 @@ pub enum TransportChoice {
     Auto,
     /// A ring in this process, or nothing.
     Local,
+    /// Memory that is shared with another process of this host, or nothing; also within this
+    /// process.
+    Shared,
     /// A socket, even within this process.
     Socket,
 }
+
+/// Shared memory is wanted, and switched off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "shared memory is wanted, and switched off by the environment variable \
+     {DISABLE_SHARED_VARIABLE}: unset it, or allow another transport"
+)]
+pub struct SharedDisabled;
 
 impl TransportChoice {
     pub(super) fn allows_local(self) -> bool {
         matches!(self, Self::Auto | Self::Local)
     }
 
-    pub(super) fn allows_socket(self) -> bool {
-        matches!(self, Self::Auto | Self::Socket)
+    /// Whether others than those in this process may be at the other end. Shared memory begins
+    /// with a connection too.
+    pub(super) fn allows_connection(self) -> bool {
+        matches!(self, Self::Auto | Self::Shared | Self::Socket)
+    }
+
+    /// Whether edges between processes may go over shared memory.
+    ///
+    /// # Errors
+    /// It is wanted and switched off.
+    pub(crate) fn sharing(self) -> Result<Sharing, SharedDisabled> {
+        match (self, switch::shared_off_by_environment()) {
+            (Self::Auto, false) => Ok(Sharing::Prefer),
+            (Self::Shared, false) => Ok(Sharing::Require),
+            (Self::Shared, true) => Err(SharedDisabled),
+            (Self::Auto | Self::Local | Self::Socket, _) => Ok(Sharing::Off),
+        }
+    }
+}
+
+impl FromStr for TransportChoice {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let all = [Self::Auto, Self::Local, Self::Shared, Self::Socket];
+        let found = all.into_iter().find(|choice| choice.to_string() == name);
+        found.ok_or_else(|| {
+            format!(
+                "there is no transport `{name}`: use \"auto\", \"local\", \"shared\" or \"socket\""
+            )
+        })
+    }
+}
+
+impl fmt::Display for TransportChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Local => "local",
+            Self::Shared => "shared",
+            Self::Socket => "socket",
+        })
     }
 }

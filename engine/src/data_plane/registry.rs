@@ -137,7 +137,7 @@ impl Registry {
     pub(super) fn count(&mut self, result: Result<Transport, &ConnectError>) {
         match result {
             Ok(Transport::Local) => self.hits += 1,
-            Ok(Transport::Socket) => self.connections += 1,
+            Ok(Transport::Socket | Transport::Shared) => self.connections += 1,
             Err(_) => self.refused += 1,
         }
     }

@@ -1,6 +1,7 @@
 //! Edges to other processes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ringway_netio::driver::Socket;
 use ringway_netio::net::{self, Bound, HostPort};
@@ -11,7 +12,8 @@ use crate::clock::Clock;
 use crate::edge::remote::{
     Expected, Incoming, LinksHandle, RemoteParts, listen_for_streams, send_over,
 };
-use crate::edge::{Receiver, Sender};
+use crate::edge::shared::Sharing;
+use crate::edge::{Receiver, Sender, Transport};
 use crate::wire::PayloadCodec;
 
 use super::endpoint::Endpoint;
@@ -25,6 +27,7 @@ pub(super) fn listen<B: Payload>(
     receiver_bell: Bell,
     codec: Arc<dyn PayloadCodec<B>>,
 ) -> Result<Listener<B>, ListenError> {
+    let sharing = options.transport.sharing()?;
     let links = links_for(plane, options.links.as_ref()).map_err(ListenError::NoLinks)?;
     let bound = bind(plane, &options)?;
     let port = bound.address.port();
@@ -43,7 +46,8 @@ pub(super) fn listen<B: Payload>(
         codec,
         links: links.clone(),
     };
-    let remote = options.remote.unwrap_or_else(|| plane.remote().clone());
+    let mut remote = options.remote.unwrap_or_else(|| plane.remote().clone());
+    remote.shared.sharing = sharing;
     let socket = Socket::from(bound.listener);
     listen_for_streams(&links, socket, remote, Box::new(incoming))
         .map_err(|error| ListenError::NoLinks(error.to_string()))?;
@@ -59,21 +63,63 @@ pub(super) fn connect<B: Payload>(
     options: ConnectOptions,
     codec: Arc<dyn PayloadCodec<B>>,
 ) -> Result<Sender<B>, ConnectError> {
+    let not_shared = |why| ConnectError::NotShared {
+        endpoint: names::display(host, port),
+        why,
+    };
+    let sharing = options.transport.sharing();
+    let sharing = sharing.map_err(|error| not_shared(error.to_string()))?;
     let links = links_for(plane, options.links.as_ref()).map_err(ConnectError::NoLinks)?;
     let clock = Clock::start();
     let to = HostPort::new(names::normal(host), port);
     let stream = net::connect(&to, &options.patience, || clock.now().0)
         .map_err(|error| ConnectError::Unreachable(error.to_string()))?;
     let peer = stream.peer_addr();
+    let remote = options.remote.clone();
+    let mut remote = remote.unwrap_or_else(|| plane.remote().clone());
+    remote.shared.sharing = sharing;
     let parts = RemoteParts {
         edge: options.edge_to(host, port),
-        remote: options.remote.unwrap_or_else(|| plane.remote().clone()),
+        remote,
         codec,
         peer: peer.map_or_else(|_| to.to_string(), |peer| peer.to_string()),
         bell: sender_bell,
     };
-    send_over(&links, stream.into(), parts)
-        .map_err(|error| ConnectError::NoLinks(error.to_string()))
+    let sender = send_over(&links, stream.into(), parts)
+        .map_err(|error| ConnectError::NoLinks(error.to_string()))?;
+    match sharing {
+        Sharing::Require => {
+            let left = options.patience.time_limit.saturating_sub(clock.now().0);
+            wait_until_shared(sender, left).map_err(not_shared)
+        }
+        Sharing::Off | Sharing::Prefer => Ok(sender),
+    }
+}
+
+/// Waits until it is known that the edge goes over shared memory, at most for `limit`.
+fn wait_until_shared<B: Payload>(
+    mut sender: Sender<B>,
+    limit: Duration,
+) -> Result<Sender<B>, String> {
+    let clock = Clock::start();
+    let bell = sender.bell().clone();
+    loop {
+        bell.arm();
+        let left = limit.saturating_sub(clock.now().0);
+        let answer = match sender.poll_transport() {
+            Some(Transport::Shared) => Some(Ok(())),
+            _ => match sender.check() {
+                Err(reason) => Some(Err(reason.to_string())),
+                Ok(()) if left.is_zero() => Some(Err("the receiver has not answered".to_owned())),
+                Ok(()) => None,
+            },
+        };
+        if let Some(answer) = answer {
+            bell.disarm();
+            return answer.map(|()| sender);
+        }
+        bell.park(Some(left));
+    }
 }
 
 /// Binds where the options say, unless a listener of this process has that name.

@@ -57,6 +57,7 @@ pub(super) fn listen<B: Payload>(
     codec: Arc<dyn PayloadCodec<B>>,
     served_max: usize,
 ) -> Result<StreamListener<B>, ListenError> {
+    let sharing = options.transport.sharing()?;
     let links = sockets::links_for(plane, options.links.as_ref()).map_err(ListenError::NoLinks)?;
     let bound = sockets::bind(plane, &options)?;
     let port = bound.address.port();
@@ -75,7 +76,8 @@ pub(super) fn listen<B: Payload>(
         places,
         served_max,
     };
-    let remote = options.remote.unwrap_or_else(|| plane.remote().clone());
+    let mut remote = options.remote.unwrap_or_else(|| plane.remote().clone());
+    remote.shared.sharing = sharing;
     let socket = Socket::from(bound.listener);
     listen_for_streams(&links, socket, remote, Box::new(incoming))
         .map_err(|error| ListenError::NoLinks(error.to_string()))?;

@@ -11,6 +11,7 @@ use crate::element::{Barrier, StreamElement};
 use crate::limits::{CONTROL_ELEMENTS_MAX, EDGE_CAPACITY_ELEMENTS};
 
 use super::metrics::BlockedTime;
+use super::shared::Before;
 use super::turn::Turn;
 use super::{EdgeMetrics, EdgeOptions, Ending, Failure, Popped, RejectReason, Rejected};
 
@@ -236,6 +237,13 @@ impl<B: Payload> Sender<B> {
         has_room.then_some(()).ok_or(RejectReason::Full)
     }
 
+    pub(super) fn check(&mut self) -> Result<(), RejectReason> {
+        match self.is_closed() {
+            true => Err(self.closing()),
+            false => Ok(()),
+        }
+    }
+
     pub(super) fn turn(&mut self) -> &mut Turn {
         &mut self.turn
     }
@@ -313,6 +321,17 @@ impl<B: Payload> Sender<B> {
             .as_ref()
             .expect("a sender has its ring until it is consumed")
             .producer_bell()
+    }
+
+    /// What has been done with this half, for another that goes on in its place.
+    pub(super) fn take_before(&mut self) -> Before {
+        Before {
+            origin: self.origin,
+            stops: self.stops,
+            metrics: self.metrics(),
+            blocked: std::mem::take(&mut self.blocked),
+            turn: std::mem::take(&mut self.turn),
+        }
     }
 
     /// Data and control elements that the receiver has taken.
@@ -441,6 +460,11 @@ impl<B: Payload> Receiver<B> {
         {
             consumer.release(bytes as u64);
         }
+    }
+
+    /// Whether there is something to take, the end included.
+    pub(super) fn is_ready(&self) -> bool {
+        self.consumer.as_ref().is_some_and(Consumer::is_ready)
     }
 
     /// The position of the barrier that waits in [`poll_priority`](Self::poll_priority).

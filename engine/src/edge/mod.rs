@@ -17,6 +17,7 @@ pub mod local;
 mod metrics;
 mod options;
 pub mod remote;
+pub mod shared;
 mod stream;
 mod turn;
 
@@ -43,8 +44,10 @@ use turn::Turn;
 pub enum Sender<B: Payload> {
     /// A lock-free ring between two subtasks of this process.
     Local(local::Sender<B>),
-    /// A connection to another process.
+    /// A connection to another process, or one of which that is not known yet.
     Remote(remote::Sender<B>),
+    /// Memory that is shared with another process of this host.
+    Shared(Box<shared::Sender<B>>),
 }
 
 /// The receiving half of an edge.
@@ -52,8 +55,10 @@ pub enum Sender<B: Payload> {
 pub enum Receiver<B: Payload> {
     /// A lock-free ring between two subtasks of this process.
     Local(local::Receiver<B>),
-    /// A connection to another process.
+    /// A connection to another process, or one of which that is not known yet.
     Remote(remote::Receiver<B>),
+    /// Memory that is shared with another process of this host.
+    Shared(Box<shared::Receiver<B>>),
 }
 
 /// An element that the edge did not take. It comes back unharmed.
@@ -97,6 +102,7 @@ macro_rules! each {
         match $self {
             Self::Local($edge) => $call,
             Self::Remote($edge) => $call,
+            Self::Shared($edge) => $call,
         }
     };
 }
@@ -109,6 +115,7 @@ impl<B: Payload> Sender<B> {
     /// stop, nothing is wrong. [`RejectReason::Failed`]: stop, and report the failure.
     #[inline]
     pub fn try_push(&mut self, element: StreamElement<B>) -> Result<(), Rejected<B>> {
+        self.upgrade();
         each!(self, edge => edge.try_push(element))
     }
 
@@ -119,6 +126,7 @@ impl<B: Payload> Sender<B> {
     /// As for `try_push`.
     #[inline]
     pub fn try_push_quiet(&mut self, element: StreamElement<B>) -> Result<(), Rejected<B>> {
+        self.upgrade();
         each!(self, edge => edge.try_push_quiet(element))
     }
 
@@ -134,6 +142,16 @@ impl<B: Payload> Sender<B> {
     /// # Errors
     /// As for `try_push`; `Full` means that the last one was not yet taken.
     pub fn try_push_priority(&mut self, barrier: Barrier) -> Result<(), Rejected<B>> {
+        self.upgrade();
+        if let Self::Remote(edge) = self
+            && edge.is_undecided()
+        {
+            // It would be lost on the way from one half to the other.
+            return Err(Rejected {
+                element: StreamElement::Barrier(barrier),
+                reason: RejectReason::Full,
+            });
+        }
         each!(self, edge => edge.try_push_priority(barrier))
     }
 
@@ -150,7 +168,8 @@ impl<B: Payload> Sender<B> {
     /// The receiver went before it could learn of the end. [`RejectReason::Closed`]: it wanted
     /// no more, nothing is wrong. [`RejectReason::Failed`]: report the failure; what was
     /// accepted may not have been processed. A receiver that goes later is not seen here.
-    pub fn finish(self) -> Result<(), RejectReason> {
+    pub fn finish(mut self) -> Result<(), RejectReason> {
+        self.upgrade();
         each!(self, edge => edge.finish())
     }
 
@@ -167,6 +186,7 @@ impl<B: Payload> Sender<B> {
         match self {
             Self::Local(edge) => edge.finish().map_err(remote::FinishError::Rejected),
             Self::Remote(edge) => edge.finish_and_wait(timeout),
+            Self::Shared(edge) => edge.finish_and_wait(timeout),
         }
     }
 
@@ -205,11 +225,31 @@ impl<B: Payload> Sender<B> {
         each!(self, edge => &edge.options().name)
     }
 
-    /// What carries the edge.
+    /// What carries the edge. A connection of which it is not known yet whether it leads to shared
+    /// memory is a socket: see [`poll_transport`](Self::poll_transport).
     pub fn transport(&self) -> Transport {
         match self {
             Self::Local(_) => Transport::Local,
-            Self::Remote(_) => Transport::Socket,
+            Self::Remote(edge) => edge.transport(),
+            Self::Shared(_) => Transport::Shared,
+        }
+    }
+
+    /// As [`Sender::transport`], but nothing as long as it is not known whether both ends are on
+    /// one host: no element has arrived before that.
+    pub fn poll_transport(&mut self) -> Option<Transport> {
+        self.upgrade();
+        match self {
+            Self::Remote(edge) if edge.is_undecided() => None,
+            _ => Some(self.transport()),
+        }
+    }
+
+    /// Why the edge does not go over shared memory, though that was wanted where it can.
+    pub fn why_not_shared(&self) -> Option<&str> {
+        match self {
+            Self::Remote(edge) => edge.why_connection(),
+            Self::Local(_) | Self::Shared(_) => None,
         }
     }
 
@@ -223,6 +263,7 @@ impl<B: Payload> Sender<B> {
         match self {
             Self::Local(_) => None,
             Self::Remote(edge) => Some(edge.remote_stats()),
+            Self::Shared(edge) => Some(edge.remote_stats()),
         }
     }
 
@@ -238,16 +279,34 @@ impl<B: Payload> Sender<B> {
         each!(self, edge => edge.unblocked(now));
     }
 
+    /// Why the receiver takes nothing more, if that is known.
+    pub(crate) fn check(&mut self) -> Result<(), RejectReason> {
+        self.upgrade();
+        each!(self, edge => edge.check())
+    }
+
     /// Whether the edge would take this element now; the reason if not.
     fn admits(&mut self, element: &StreamElement<B>) -> Result<(), RejectReason> {
+        self.upgrade();
         each!(self, edge => edge.admits(element))
+    }
+
+    /// Becomes the half over shared memory, as soon as it is known to be one.
+    #[inline]
+    fn upgrade(&mut self) {
+        if let Self::Remote(edge) = self
+            && let Some(shared) = edge.upgraded()
+        {
+            *self = Self::Shared(Box::new(shared));
+        }
     }
 
     fn turn(&mut self) -> &mut Turn {
         each!(self, edge => edge.turn())
     }
 
-    fn bell(&self) -> &Bell {
+    /// What wakes the owner of this half.
+    pub(crate) fn bell(&self) -> &Bell {
         each!(self, edge => edge.bell())
     }
 }
@@ -256,6 +315,7 @@ impl<B: Payload> Receiver<B> {
     /// Takes the next element, if there is one.
     #[inline]
     pub fn try_pop(&mut self) -> Popped<B> {
+        self.upgrade();
         each!(self, edge => edge.try_pop())
     }
 
@@ -264,6 +324,7 @@ impl<B: Payload> Receiver<B> {
     /// them may be queued later only; what is popped while [`position`](Self::position) is
     /// below that of the barrier came before it, however it is queued.
     pub fn poll_priority(&mut self) -> Option<(Barrier, u64)> {
+        self.upgrade();
         each!(self, edge => edge.poll_priority())
     }
 
@@ -290,12 +351,14 @@ impl<B: Payload> Receiver<B> {
     }
 
     /// Wants no more: the sender's next push says `Closed`, which is no failure.
-    pub fn close(self) {
+    pub fn close(mut self) {
+        self.upgrade();
         each!(self, edge => edge.close());
     }
 
     /// Cannot go on: the sender's next push says `Failed` with this reason.
-    pub fn fail(self, reason: impl Into<String>) {
+    pub fn fail(mut self, reason: impl Into<String>) {
+        self.upgrade();
         each!(self, edge => edge.fail(reason.into()));
     }
 
@@ -319,11 +382,13 @@ impl<B: Payload> Receiver<B> {
         each!(self, edge => &edge.options().name)
     }
 
-    /// What carries the edge.
+    /// What carries the edge. A connection of which it is not known yet whether it leads to shared
+    /// memory is a socket: see [`poll_transport`](Self::poll_transport).
     pub fn transport(&self) -> Transport {
         match self {
             Self::Local(_) => Transport::Local,
-            Self::Remote(_) => Transport::Socket,
+            Self::Remote(edge) => edge.transport(),
+            Self::Shared(_) => Transport::Shared,
         }
     }
 
@@ -332,6 +397,35 @@ impl<B: Payload> Receiver<B> {
         match self {
             Self::Local(_) => None,
             Self::Remote(edge) => Some(edge.remote_stats()),
+            Self::Shared(edge) => Some(edge.remote_stats()),
+        }
+    }
+
+    /// As [`Receiver::transport`], but nothing as long as it is not known whether both ends are
+    /// on one host: no element has arrived before that.
+    pub fn poll_transport(&mut self) -> Option<Transport> {
+        self.upgrade();
+        match self {
+            Self::Remote(edge) if edge.is_undecided() => None,
+            _ => Some(self.transport()),
+        }
+    }
+
+    /// Why the edge does not go over shared memory, though that was wanted where it can.
+    pub fn why_not_shared(&self) -> Option<&str> {
+        match self {
+            Self::Remote(edge) => edge.why_connection(),
+            Self::Local(_) | Self::Shared(_) => None,
+        }
+    }
+
+    /// Becomes the half over shared memory, as soon as it is known to be one.
+    #[inline]
+    fn upgrade(&mut self) {
+        if let Self::Remote(edge) = self
+            && let Some(shared) = edge.upgraded()
+        {
+            *self = Self::Shared(shared);
         }
     }
 

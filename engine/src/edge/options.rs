@@ -44,6 +44,8 @@ impl EdgeOptions {
 pub enum Transport {
     /// A lock-free ring in this process.
     Local,
+    /// Memory that is shared with another process of this host.
+    Shared,
     /// A socket to another process.
     Socket,
 }
@@ -52,6 +54,7 @@ impl fmt::Display for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Local => "local",
+            Self::Shared => "shared",
             Self::Socket => "socket",
         })
     }

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::batch::{Either, Payload};
+use crate::connect::ConnectorStats;
+use crate::data_plane::TransportChoice;
 use crate::output::{Broadcast, Forward, InTurn, OfLeft, OfRight, Partitioner};
 use crate::partition::{Fnv1a, Parallelism};
 use crate::wire::PayloadCodec;
@@ -47,6 +49,8 @@ pub struct Node {
     /// before it would make the job wait for ever.
     pub needs_end: bool,
     pub(super) factory: Arc<dyn NodeFactory>,
+    /// What it has read or written as a source or sink of a connector that counts it.
+    pub(super) stats: Option<ConnectorStats>,
     /// How batches of its outputs go from process to process, where that was said.
     codecs: Vec<(Port, Codec)>,
 }
@@ -66,6 +70,8 @@ pub struct StreamEdge {
     pub capacity_elements: Option<usize>,
     /// Bytes in flight at most on each edge, if not the default.
     pub bytes_max: Option<usize>,
+    /// What carries the edges between processes, if not what the job says.
+    pub transport: Option<TransportChoice>,
 }
 
 /// How batches are spread over the subtasks of a consumer.
@@ -213,6 +219,7 @@ impl Graph {
             process: None,
             is_unbounded: false,
             needs_end: false,
+            stats: None,
             factory: Arc::new(factory),
             codecs: Vec::new(),
         });
@@ -295,6 +302,7 @@ impl Graph {
             exchange,
             capacity_elements: None,
             bytes_max: None,
+            transport: None,
         });
         // Invariant: it was pushed just above.
         self.streams.last_mut().expect("one was pushed")

@@ -219,7 +219,10 @@ impl<B: Payload> PayloadOps for OpsOf<B> {
         links: &LinksHandle,
     ) -> Result<Erased, RemoteError> {
         let (codec, bell) = (half.codec.of::<B>(), half.bell.clone());
-        let receiver = port.expect::<B>(half.edge, &half.options, codec, bell, links);
+        let sharing = half.transport.sharing();
+        let sharing = sharing.map_err(|error| RemoteError(error.to_string()))?;
+        let (edge, options) = (half.edge, &half.options);
+        let receiver = port.expect_sharing::<B>(edge, options, codec, bell, links, sharing);
         let receiver = receiver.map_err(|error| RemoteError(error.to_string()))?;
         Ok(Erased::new(receiver))
     }

@@ -4,11 +4,13 @@ mod hash;
 mod memory;
 mod place;
 mod stages;
+mod transports;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 use crate::control::PROCESSES_MAX;
+use crate::data_plane::TransportChoice;
 use crate::edge::Transport;
 use crate::limits::{EDGE_CAPACITY_ELEMENTS, GATE_INPUTS_MAX};
 use crate::partition::Parallelism;
@@ -34,6 +36,9 @@ pub struct PlanOptions {
     pub memory_max_bytes: u64,
     /// Whether adjacent operators without a repartition share a chain. Default: yes.
     pub chaining: bool,
+    /// What carries the edges between processes of a stream that does not say. Default: shared
+    /// memory where both are on one host, else sockets.
+    pub transport: TransportChoice,
 }
 
 /// The plan of a job: the same in all processes that run it, the workers aside.
@@ -102,8 +107,11 @@ pub struct LinkPlan {
     pub to: usize,
     /// How batches are spread; never `Auto`.
     pub exchange: ExchangeKind,
-    /// What carries it: of its edges, those between processes.
-    pub transport: Transport,
+    /// What is to carry its edges between processes.
+    pub choice: TransportChoice,
+    /// What carries it: of its edges, those between processes. None where that shows when they
+    /// are opened: shared memory or a socket.
+    pub transport: Option<Transport>,
     /// How many edges it has.
     pub edges: usize,
     /// How many of them are between two processes.
@@ -207,6 +215,31 @@ pub enum PlanError {
         /// The payload type.
         payload: &'static str,
     },
+    /// Rows go from one process to another, and nothing may carry them there.
+    #[error(
+        "the stream {from} -> {to} goes from one process to another, and its transport is \
+         `local`, which is within one process: use `auto`, `shared` or `socket`, or run the job \
+         in one process"
+    )]
+    LocalBetween {
+        /// The sending node.
+        from: String,
+        /// The receiving node.
+        to: String,
+    },
+    /// A stream within processes is to be carried between them.
+    #[error(
+        "the transport of the stream {from} -> {to} is `{choice}`, and none of its edges is \
+         between processes: leave it out, or run the job in several processes"
+    )]
+    NothingBetween {
+        /// The sending node.
+        from: String,
+        /// The receiving node.
+        to: String,
+        /// What was asked for.
+        choice: TransportChoice,
+    },
     /// Rows wait for an end that never comes.
     #[error(
         "{name} gives nothing before its input has ended, and the source {source_name} never \
@@ -268,6 +301,7 @@ impl Default for PlanOptions {
             edge_bytes_max: None,
             memory_max_bytes: 4 << 30,
             chaining: true,
+            transport: TransportChoice::Auto,
         }
     }
 }
@@ -299,6 +333,7 @@ impl Plan {
         let memory_bytes = memory::bound(&graph, &chains, &mut links, options, &mut warnings)?;
         check_gates(&graph, &chains, &links)?;
         check_codecs(&graph, &links)?;
+        transports::check(&graph, &links, options, &mut warnings)?;
         stages::check_ends(&graph)?;
         let stages = stages::of(&graph, &chains, &links, options.processes)?;
         let mut plan = Self {
@@ -588,15 +623,19 @@ fn links(
         }
         let exchange = exchanges[index];
         let (edges, edges_between) = count_edges(&chains[from], &chains[to], exchange);
+        let choice = stream.transport.unwrap_or(options.transport);
         links.push(LinkPlan {
             from,
             node: stream.from,
             port: stream.port,
             to,
             exchange,
-            transport: match edges_between {
-                0 => Transport::Local,
-                _ => Transport::Socket,
+            choice,
+            transport: match (edges_between, choice) {
+                (0, _) | (_, TransportChoice::Local) => Some(Transport::Local),
+                (_, TransportChoice::Shared) => Some(Transport::Shared),
+                (_, TransportChoice::Socket) => Some(Transport::Socket),
+                (_, TransportChoice::Auto) => None,
             },
             edges,
             edges_between,

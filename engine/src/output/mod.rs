@@ -75,7 +75,9 @@ struct OutEdge<B: Payload> {
     pushed: bool,
     last: EdgeMetrics,
     name: String,
-    transport: Transport,
+    /// What carried it when the sender went.
+    last_transport: Transport,
+    not_shared: Option<String>,
 }
 
 /// What an edge of an output has to report.
@@ -85,6 +87,8 @@ pub struct EdgeReport {
     pub name: String,
     /// What carries it.
     pub transport: Transport,
+    /// Why that is no shared memory, though it might have been.
+    pub not_shared: Option<String>,
     /// What has gone through it.
     pub metrics: EdgeMetrics,
 }
@@ -265,7 +269,7 @@ impl<B: Payload> Output<B> {
             .iter_mut()
             .flat_map(|group| &mut group.edges)
             .filter_map(|edge| {
-                edge.last = edge.report().metrics;
+                edge.note();
                 edge.sender.take()
             })
     }
@@ -337,7 +341,8 @@ impl<B: Payload> OutEdge<B> {
     fn new(sender: Sender<B>) -> Self {
         Self {
             name: sender.name().to_owned(),
-            transport: sender.transport(),
+            last_transport: sender.transport(),
+            not_shared: None,
             last: EdgeMetrics::default(),
             sender: Some(sender),
             outbox: VecDeque::new(),
@@ -448,7 +453,7 @@ impl<B: Payload> OutEdge<B> {
     /// The edge takes nothing any more: in order (what waits is discarded) or not.
     #[cold]
     fn refused(&mut self, reason: RejectReason, counts: &mut Counts) -> Result<(), OutputError> {
-        self.last = self.report().metrics;
+        self.note();
         self.sender = None;
         while let Some((element, _)) = self.outbox.pop_front() {
             self.count(&element, -1, counts);
@@ -476,11 +481,26 @@ impl<B: Payload> OutEdge<B> {
         self.is_full = is_full;
     }
 
+    /// Keeps what is to be reported when the sender is gone.
+    fn note(&mut self) {
+        let report = self.report();
+        self.last = report.metrics;
+        self.last_transport = report.transport;
+        self.not_shared = report.not_shared;
+    }
+
     fn report(&self) -> EdgeReport {
         let metrics = self.sender.as_ref().map_or(self.last, Sender::metrics);
         EdgeReport {
             name: self.name.clone(),
-            transport: self.transport,
+            transport: self
+                .sender
+                .as_ref()
+                .map_or(self.last_transport, Sender::transport),
+            not_shared: match &self.sender {
+                Some(sender) => sender.why_not_shared().map(str::to_owned),
+                None => self.not_shared.clone(),
+            },
             metrics,
         }
     }

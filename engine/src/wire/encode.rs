@@ -14,6 +14,7 @@ use bytes::Bytes;
 use super::compact::compacted;
 use super::ipc::Prefix;
 use super::plain::PlainWriter;
+use super::region::RegionOut;
 
 /// Buffers shorter than this are copied beside the header of their frame: a segment of a send
 /// of its own costs about as much as copying so many bytes, and a send takes 64 of them.
@@ -155,6 +156,15 @@ impl Encoded {
         self.parts.push(Part { buffer, padding });
     }
 
+    /// Copies all of it to a region.
+    pub fn append_to(&self, out: &mut impl RegionOut) {
+        out.put(&self.head);
+        for Part { buffer, padding } in &self.parts {
+            out.put(buffer);
+            out.pad(*padding);
+        }
+    }
+
     fn of(buffers: Vec<Buffer>) -> Self {
         let mut encoded = Self::with_capacity(buffers.len());
         for buffer in buffers {
@@ -217,7 +227,7 @@ fn end_segment(out: &mut Vec<u8>, segments: &mut VecDeque<Bytes>) {
 }
 
 /// An Arrow buffer as the owner of bytes.
-struct Owned(Buffer);
+pub(super) struct Owned(pub(super) Buffer);
 
 impl AsRef<[u8]> for Owned {
     fn as_ref(&self) -> &[u8] {

@@ -8,13 +8,14 @@
 //! what is too large for one frame. Control elements are converted by [`control_of`] and
 //! [`element_of`].
 
-mod compact;
+pub(crate) mod compact;
 mod control;
 mod decode;
 mod encode;
 pub mod ipc;
 mod payload;
 mod plain;
+pub mod region;
 mod split;
 
 pub use control::{control_of, element_of};

@@ -15,6 +15,7 @@ crate::promises![
     a_close_before_the_next_poll_takes_the_socket_back,
     a_connection_is_closed_with_everything_in_flight,
     what_the_kernel_had_arrives_after_a_close_in_order,
+    what_is_asked_of_a_connection_that_is_closing_is_ignored,
     identifiers_of_what_is_closed_are_ignored,
     a_place_is_used_again_under_another_name,
 ];
@@ -97,6 +98,32 @@ fn what_the_kernel_had_arrives_after_a_close_in_order<W: World>() {
     kit.until("the end has come", |kit| kit.record(far).is_over());
     let record = kit.record(far);
     assert_eq!((record.received, record.eof), (160_000, true));
+}
+
+fn what_is_asked_of_a_connection_that_is_closing_is_ignored<W: World>() {
+    let mut kit = Kit::<W>::new(1);
+    for polled in [false, true] {
+        let (near, _far) = kit.connection(0, 0);
+        // It takes until the next poll to end these.
+        kit.send(near, &mut pattern::segments(1, &[30 << 20]));
+        kit.read(near, true);
+        if polled {
+            kit.poll();
+        }
+        kit.close(near);
+        let driver = kit.driver(near);
+        driver.close(near.id);
+        driver.read_body(near.id, Body::new(0));
+        driver.read_body(near.id, Body::new(1000));
+        driver.set_reading(near.id, true);
+        driver.shutdown_write(near.id);
+        driver.detach(near.id);
+        let mut queue = VecDeque::from([pattern::bytes(1, 0..5)]);
+        assert_eq!(driver.send(near.id, &mut queue), 0);
+        // The record refuses all else.
+        kit.until("it is closed", |kit| kit.record(near).closed);
+        kit.linger();
+    }
 }
 
 fn identifiers_of_what_is_closed_are_ignored<W: World>() {

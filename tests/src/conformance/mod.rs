@@ -36,6 +36,12 @@ pub trait EdgeSubject: Sync {
         true
     }
 
+    /// Whether both halves have one clock. If not, times of one are told to the other as they are
+    /// by the other's clock.
+    fn has_one_clock(&self) -> bool {
+        true
+    }
+
     /// Whether a half that goes can say how and why. If not, all that the other learns is that
     /// it went without having ended the stream.
     fn tells_reasons(&self) -> bool {

@@ -8,7 +8,8 @@ use ringway::data_plane::{DataPlane, ListenOptions};
 use ringway::edge::remote::{
     LinksHandle, RemoteOptions, RemoteParts, receive_over, send_over, spawn_links,
 };
-use ringway::edge::{EdgeOptions, Receiver, Sender, local};
+use ringway::edge::shared::Sharing;
+use ringway::edge::{EdgeOptions, Receiver, Sender, Transport, local};
 use ringway::wire::Wired;
 use ringway_netio::driver::{DriverChoice, open};
 use ringway_netio::session::Negotiation;
@@ -17,6 +18,7 @@ use rustix::net::sockopt;
 
 use super::{EdgeSubject, Waiting};
 use crate::block_on::block_on;
+use crate::within::{LONG, until};
 
 /// A local edge, opened directly.
 pub struct LocalEdge;
@@ -66,6 +68,14 @@ impl EdgeSubject for RegisteredEdge {
 impl<S: EdgeSubject> EdgeSubject for AwaitedEdge<S> {
     fn name(&self) -> &'static str {
         "an edge that is awaited"
+    }
+
+    fn is_instant(&self) -> bool {
+        self.0.is_instant()
+    }
+
+    fn has_one_clock(&self) -> bool {
+        self.0.has_one_clock()
     }
 
     fn open_with<B: Wired>(
@@ -121,8 +131,51 @@ pub static BEST_V1: LazyLock<RemoteEdge> = LazyLock::new(|| {
     RemoteEdge::new(name, DriverChoice::Auto, remote)
 });
 
+/// Edges over shared memory, whose halves are on threads that wait for nothing else.
+pub static SHARED: LazyLock<SharedEdge> = LazyLock::new(|| {
+    let remote = RemoteOptions::default().sharing(Sharing::Require);
+    let name = "shared memory";
+    SharedEdge(RemoteEdge::new(name, DriverChoice::Auto, remote))
+});
+
+/// Edges over shared memory whose receivers copy all of it.
+pub static SHARED_COPIED: LazyLock<SharedEdge> = LazyLock::new(|| {
+    let mut remote = RemoteOptions::default().sharing(Sharing::Require);
+    remote.shared.copies = true;
+    let name = "shared memory, copied";
+    SharedEdge(RemoteEdge::new(name, DriverChoice::Epoll, remote))
+});
+
+/// An edge over shared memory, with a side thread for either end of its connection.
+#[derive(Clone)]
+pub struct SharedEdge(pub RemoteEdge);
+
+impl EdgeSubject for SharedEdge {
+    fn name(&self) -> &'static str {
+        self.0.name
+    }
+
+    fn has_one_clock(&self) -> bool {
+        false
+    }
+
+    fn open_with<B: Wired>(
+        &self,
+        options: EdgeOptions,
+        sender_bell: Bell,
+        receiver_bell: Bell,
+    ) -> (Sender<B>, Receiver<B>) {
+        let (mut sender, mut receiver) = self.0.open_with(options, sender_bell, receiver_bell);
+        until(LONG, "both ends have met", || {
+            let ends = (sender.poll_transport(), receiver.poll_transport());
+            ends == (Some(Transport::Shared), Some(Transport::Shared))
+        });
+        (sender, receiver)
+    }
+}
+
 /// Bytes that the kernel is asked to hold of a connection, so that an edge is full soon.
-const KERNEL_BYTES: usize = 4096;
+pub const KERNEL_BYTES: usize = 4096;
 
 impl RemoteEdge {
     /// Edges over a driver, in a form of the wire.
@@ -142,6 +195,11 @@ impl RemoteEdge {
     /// The four of them.
     pub fn all() -> [&'static Self; 4] {
         [&EPOLL, &EPOLL_V1, &BEST, &BEST_V1]
+    }
+
+    /// Where its senders are driven.
+    pub fn sending(&self) -> &LinksHandle {
+        &self.sending
     }
 
     /// The same, with its options changed.

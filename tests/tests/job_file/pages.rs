@@ -10,7 +10,7 @@ use crate::running::run;
 use crate::sample::{examples, load};
 
 /// The keys that every operator may have, and the streams that it takes.
-const COMMON: [&str; 12] = [
+const COMMON: [&str; 13] = [
     "input",
     "left",
     "right",
@@ -22,6 +22,7 @@ const COMMON: [&str; 12] = [
     "key",
     "edge_capacity",
     "edge_bytes_max",
+    "transport",
     "starts_chain",
 ];
 

@@ -8,9 +8,9 @@
 
 mod connections;
 mod flow;
+mod late;
 mod loss;
 mod mesh;
 mod peers;
-mod process;
 mod rig;
 mod sockets;

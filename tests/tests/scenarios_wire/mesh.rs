@@ -15,8 +15,8 @@ use ringway_shm::Bell;
 use ringway_tests::conformance::elements::{Numbers, next, number, value_of};
 use ringway_tests::within::LONG;
 
-use crate::process::{Process, hear, part, tell};
 use crate::rig::each_until_the_end;
+use ringway_tests::process::{Process, hear, part, tell};
 
 const PROCESSES: usize = 4;
 const KILLED: usize = 3;

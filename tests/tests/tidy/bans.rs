@@ -34,6 +34,7 @@ const BANS: &[Ban] = &[
             "engine/src/clock.rs",
             "shm/src/bell.rs",
             "shm/src/blocking.rs",
+            "shm/src/link/placement.rs",
             "bench/",
         ],
         in_tests: false,

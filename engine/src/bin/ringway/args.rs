@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use arrow::datatypes::SchemaRef;
 use clap::Args;
 use ringway::control::PROCESSES_MAX;
+use ringway::data_plane::TransportChoice;
 use ringway::job::file::{Connected, LoadedJob, Overrides};
 use ringway::job::{Hosts, Plan};
 use ringway::partition::Parallelism;
 use ringway::placement::{AllowedCpus, Cores, Placement};
 use ringway::worker::{HostKind, IdlePolicy};
 
-use crate::processes::share_of;
+use crate::processes::{has_standard_streams, share_of};
 
 /// A job and where it runs. What is not said here is taken from the job file.
 #[derive(Args)]
@@ -37,6 +38,11 @@ pub(crate) struct JobArgs {
     /// file I/O [default: thread].
     #[arg(long, env = "RINGWAY_HOST")]
     pub(crate) host: Option<HostKind>,
+
+    /// What carries edges between processes: `auto` for shared memory where both are on one host
+    /// and sockets elsewhere, `local` for none, `shared` or `socket` [default: auto].
+    #[arg(long, env = "RINGWAY_TRANSPORT")]
+    pub(crate) transport: Option<TransportChoice>,
 
     /// Run in so many processes of this host, 1 to 1024: this one and others that it starts and
     /// ends with itself.
@@ -94,6 +100,7 @@ pub(crate) struct Planned {
 pub(crate) fn plan(args: &JobArgs) -> Result<Planned, String> {
     let overrides = Overrides {
         parallelism: args.parallelism,
+        transport: args.transport,
     };
     let mut job = LoadedJob::load(&args.job, &overrides).map_err(|error| error.to_string())?;
     let cores = args.cores.clone().or(job.options.cores.clone());
@@ -112,7 +119,7 @@ pub(crate) fn plan(args: &JobArgs) -> Result<Planned, String> {
         .map_err(|error| error.to_string())?;
     let warnings = job.warnings.iter().chain(&plan.warnings).cloned();
     let warnings = warnings.chain(placement.warning()).collect();
-    Ok(Planned {
+    let planned = Planned {
         idle: args.idle.or(job.options.idle).unwrap_or_default(),
         host: args.host.or(job.options.host).unwrap_or_default(),
         memory_bytes: plan.memory_bytes + beside_workers(&plan, &job),
@@ -123,7 +130,11 @@ pub(crate) fn plan(args: &JobArgs) -> Result<Planned, String> {
         sinks: job.sinks,
         streams: job.streams,
         warnings,
-    })
+    };
+    if started > 1 {
+        has_standard_streams(&planned)?;
+    }
+    Ok(planned)
 }
 
 /// Bytes that the connectors' readers and writers may hold.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use arrow::datatypes::{FieldRef, SchemaRef};
 use clap::Args;
+use ringway::edge::Transport;
 use ringway::job::Plan;
 use ringway::job::file::Connected;
 use ringway::job::plan::StagePlan;
@@ -222,7 +223,10 @@ fn links(plan: &Plan) -> Vec<LinkView<'_>> {
         from: plan.graph().output_name(link.node, link.port),
         to: &plan.chains[link.to].names[0],
         exchange: link.exchange.to_string(),
-        transport: link.transport.to_string(),
+        transport: link.transport.map_or_else(
+            || format!("{} or {}", Transport::Shared, Transport::Socket),
+            |transport| transport.to_string(),
+        ),
         edges: link.edges,
         edges_between: link.edges_between,
         capacity_elements: link.capacity_elements,

@@ -58,6 +58,7 @@ struct ProcessSummary<'a> {
     rows_in: u64,
     rows_out: u64,
     cpu_s: f64,
+    missing: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -102,6 +103,9 @@ struct BlockingSummary<'a> {
 struct EdgeSummary<'a> {
     name: &'a str,
     transport: String,
+    /// Why that is no shared memory, though it might have been.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_shared: Option<&'a str>,
     elements: u64,
     rows: u64,
     bytes: u64,
@@ -293,7 +297,11 @@ impl fmt::Display for ProcessSummary<'_> {
             grouped(self.rows_in),
             grouped(self.rows_out),
             self.cpu_s
-        )
+        )?;
+        match self.missing {
+            Some(missing) => write!(f, "; not known in full, without {missing}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -313,6 +321,7 @@ impl<'a> ProcessSummary<'a> {
             rows_in: total(|task| task.source_rows),
             rows_out: total(|task| task.sink_rows),
             cpu_s: process.cpu.as_secs_f64(),
+            missing: process.missing.as_deref(),
         }
     }
 }
@@ -407,6 +416,7 @@ fn edges(report: &JobReport) -> Vec<EdgeSummary<'_>> {
     let edges = edges::all(&report.tasks).map(|edge| EdgeSummary {
         name: &edge.name,
         transport: edge.transport.to_string(),
+        not_shared: edge.not_shared.as_deref(),
         elements: edge.metrics.elements,
         rows: edge.metrics.rows,
         bytes: edge.metrics.bytes,

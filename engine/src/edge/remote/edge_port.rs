@@ -17,6 +17,7 @@ use super::open::{Adopted, Seat};
 use super::options::RemoteOptions;
 use super::port::{Port, THREAD_ENDED, peer_name};
 use crate::batch::Payload;
+use crate::edge::shared::Sharing;
 use crate::edge::{EdgeOptions, FailureKind, Receiver};
 use crate::wire::PayloadCodec;
 
@@ -55,6 +56,8 @@ pub struct EdgePortStats {
 pub struct EdgePort {
     state: Arc<Mutex<State>>,
     links: LinksHandle,
+    /// Whether its edges may go over shared memory, if nothing else is said of one.
+    sharing: Sharing,
 }
 
 /// An edge cannot be expected.
@@ -97,6 +100,7 @@ pub fn listen_for_edges(
     options: EdgePortOptions,
 ) -> Result<EdgePort, LinksGone> {
     let state = Arc::new(Mutex::new(State::default()));
+    let sharing = options.remote.shared.sharing;
     let port = Listening {
         state: Arc::clone(&state),
         options,
@@ -106,6 +110,7 @@ pub fn listen_for_edges(
     Ok(EdgePort {
         state,
         links: links.clone(),
+        sharing,
     })
 }
 
@@ -124,10 +129,29 @@ impl EdgePort {
         bell: Bell,
         links: &LinksHandle,
     ) -> Result<Receiver<B>, ExpectedTwice> {
-        let (seat, receiver) = Seat::new(links, options, bell);
+        self.expect_sharing(edge, options, codec, bell, links, self.sharing)
+    }
+
+    /// As [`expect`](Self::expect), of an edge that may go over shared memory more or less than
+    /// others of the port; not at all if those may not.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn expect_sharing<B: Payload>(
+        &self,
+        edge: u64,
+        options: &EdgeOptions,
+        codec: Arc<dyn PayloadCodec<B>>,
+        bell: Bell,
+        links: &LinksHandle,
+        sharing: Sharing,
+    ) -> Result<Receiver<B>, ExpectedTwice> {
+        let may_share = self.sharing != Sharing::Off && sharing != Sharing::Off;
+        let (seat, receiver) = Seat::new(links, options, bell, may_share);
         let links = links.clone();
         let adopt = move |adopted: Result<Adopted, String>| match adopted {
-            Ok(adopted) => {
+            Ok(mut adopted) => {
+                adopted.door = adopted.door.and_then(|door| door.sharing(sharing));
                 if let Err(error) = seat.take(&links, adopted, codec) {
                     tracing::warn!(%error, edge, "a connection is dropped");
                 }
@@ -254,9 +278,11 @@ impl Port for Listening {
         };
         let remote = self.options.remote.clone().identity(identity);
         let edge = EdgeOptions::named("").bytes(self.options.bytes_max);
-        let session = ReceiverSession::new(remote.for_receiver(&edge), now);
+        let options = remote.for_receiver(&edge);
+        let door = remote.door(options.token);
         let handshake = Handshake::new(
-            session,
+            ReceiverSession::new(options, now),
+            door,
             peer,
             Arc::clone(&self.state),
             Arc::clone(&self.handshakes),

@@ -14,11 +14,13 @@ use super::leaving::Leaving;
 use super::links::{Event, Io, Link};
 use super::open::Adopted;
 use super::outflow::Outflow;
+use crate::edge::shared::Door;
 
 /// A session that is handed over, with what was read, as soon as its peer has shown who it is.
 pub(super) struct Handshake {
     /// Nothing once it was handed over.
     session: Option<ReceiverSession<Bytes>>,
+    door: Option<Door>,
     inflow: Inflow,
     outflow: Outflow,
     peer: String,
@@ -47,6 +49,7 @@ enum Phase {
 impl Handshake {
     pub(super) fn new(
         session: ReceiverSession<Bytes>,
+        door: Option<Door>,
         peer: String,
         state: Arc<Mutex<State>>,
         counted: Arc<()>,
@@ -55,6 +58,7 @@ impl Handshake {
     ) -> Self {
         Self {
             session: Some(session),
+            door,
             inflow: Inflow::default(),
             outflow: Outflow::default(),
             peer,
@@ -214,6 +218,7 @@ impl Link for Handshake {
             lock(&self.state).count_connected();
             adopt(Ok(Adopted {
                 socket,
+                door: self.door.take(),
                 session,
                 unread: self.inflow.take_unread(),
                 peer: self.peer.clone(),

@@ -41,6 +41,11 @@ pub(super) trait Link {
     /// Whether its connection was given up, so that nothing more happens.
     fn is_over(&self) -> bool;
 
+    /// What goes on with its connection from here, if something else does.
+    fn successor(&mut self) -> Option<Box<dyn Link>> {
+        None
+    }
+
     /// Its connection has left the driver, as it asked for.
     fn detached(&mut self, socket: Socket) {
         drop(socket);
@@ -75,6 +80,10 @@ pub(super) struct Io<'a> {
     pub(super) now: Duration,
     /// The time as elements have it.
     pub(super) origin: Monotonic,
+    /// What that is read from.
+    pub(super) clock: &'a Clock,
+    /// Wakes whoever turns the links.
+    pub(super) bell: &'a Bell,
 }
 
 /// All links of one thread. Whoever owns the thread turns it: see [`turn`](Self::turn).
@@ -279,7 +288,15 @@ impl Links {
         let Some(driven) = self.links.get_mut(&connection) else {
             return 0;
         };
-        let mut io = Io::new(&mut *self.driver, &self.bodies, connection, now, origin);
+        let mut io = Io::new(
+            &mut *self.driver,
+            &self.bodies,
+            connection,
+            now,
+            origin,
+            &self.clock,
+            &self.bell,
+        );
         let work = driven.pump(&mut io);
         if driven.link.is_over() {
             self.over.push(connection);
@@ -392,7 +409,15 @@ impl Links {
             Completion::Closed { .. } => return,
         };
         if let Some(driven) = self.links.get_mut(&connection) {
-            let mut io = Io::new(&mut *self.driver, &self.bodies, connection, now, origin);
+            let mut io = Io::new(
+                &mut *self.driver,
+                &self.bodies,
+                connection,
+                now,
+                origin,
+                &self.clock,
+                &self.bell,
+            );
             driven.link.handle(event, &mut io);
             if self.touched.last() != Some(&connection) {
                 self.touched.push(connection);
@@ -434,7 +459,15 @@ impl Links {
         );
         let (now, origin) = (Self::now(), self.clock.now());
         for (&connection, driven) in &mut self.links {
-            let mut io = Io::new(&mut *self.driver, &self.bodies, connection, now, origin);
+            let mut io = Io::new(
+                &mut *self.driver,
+                &self.bodies,
+                connection,
+                now,
+                origin,
+                &self.clock,
+                &self.bell,
+            );
             driven.link.handle(Event::Lost(why.clone()), &mut io);
             driven.link.pump(&mut io);
         }
@@ -451,8 +484,15 @@ impl Driven {
         self.due.is_some_and(|due| due <= now)
     }
 
+    /// Lets the link do what it can, and what goes on in its place, if something does.
     fn pump(&mut self, io: &mut Io<'_>) -> usize {
-        let work = self.link.pump(io);
+        let mut work = self.link.pump(io);
+        if work > 0
+            && let Some(successor) = self.link.successor()
+        {
+            self.link = successor;
+            work += self.link.pump(io);
+        }
         self.due = match work {
             0 => self.link.timeout(),
             _ => Some(io.now),
@@ -468,6 +508,8 @@ impl<'a> Io<'a> {
         connection: ConnectionId,
         now: Duration,
         origin: Monotonic,
+        clock: &'a Clock,
+        bell: &'a Bell,
     ) -> Self {
         Self {
             driver,
@@ -475,6 +517,8 @@ impl<'a> Io<'a> {
             connection,
             now,
             origin,
+            clock,
+            bell,
         }
     }
 }

@@ -15,6 +15,7 @@
 //!   receiver, however it was pushed: see [`RemoteOptions::overtaking`]. What waits at the
 //!   sender it does not overtake.
 
+mod connection;
 mod edge_port;
 mod handle;
 mod handshake;
@@ -33,6 +34,12 @@ mod sender;
 mod sender_link;
 mod sending;
 mod shared;
+mod shared_receiving;
+mod shared_sending;
+mod sharing;
+
+pub(in crate::edge) use connection::Connection;
+pub(in crate::edge) use reasons::Names;
 
 pub use edge_port::{EdgePort, EdgePortOptions, EdgePortStats, ExpectedTwice, listen_for_edges};
 pub use handle::{LinksGone, LinksHandle, LinksSeed, links, links_with};

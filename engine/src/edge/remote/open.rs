@@ -12,10 +12,12 @@ use super::inflow::{Inflow, Unread};
 use super::links::Links;
 use super::options::RemoteOptions;
 use super::reasons::Names;
+use super::receiver::ReceiverPlace;
 use super::receiver_link::ReceiverLink;
 use super::sender_link::SenderLink;
 use super::shared::Shared;
 use crate::batch::Payload;
+use crate::edge::shared::{Door, Ordered, seed};
 use crate::edge::{EdgeOptions, Ending, FailureKind, RejectReason, local};
 use crate::wire::PayloadCodec;
 
@@ -55,9 +57,15 @@ pub fn send_later<B: Payload>(
 ) -> (crate::edge::Sender<B>, SenderSeat<B>) {
     let shared = Arc::new(Shared::new(parts.bell.clone()));
     let (outer, ring) = local::halves(parts.edge.clone(), parts.bell.clone(), links.bell().clone());
-    let sender = super::Sender::new(outer, Arc::clone(&shared));
+    let sharing = parts
+        .remote
+        .may_share()
+        .then(|| seed(parts.bell.clone(), links.bell().clone()));
+    let (seed, ordered) = sharing.unzip();
+    let sender = super::Sender::new(outer, Arc::clone(&shared), seed);
     let seat = SenderSeat {
         ring,
+        ordered,
         shared,
         parts,
         links: links.clone(),
@@ -68,6 +76,7 @@ pub fn send_later<B: Payload>(
 /// The inner end of a sender whose connection is still to be made.
 pub struct SenderSeat<B: Payload> {
     ring: local::Receiver<B>,
+    ordered: Option<Ordered<B>>,
     shared: Arc<Shared>,
     parts: RemoteParts<B>,
     links: LinksHandle,
@@ -75,12 +84,19 @@ pub struct SenderSeat<B: Payload> {
 
 /// A connection that a sender was put on.
 #[derive(Clone, Debug)]
-pub struct Greeting(Arc<Shared>);
+pub struct Greeting {
+    shared: Arc<Shared>,
+    may_share: bool,
+}
 
 impl Greeting {
-    /// Whether both ends have greeted, or nothing comes of it.
+    /// Whether both ends have greeted, and know what carries the edge, or nothing comes of it.
     pub fn is_over(&self) -> bool {
-        self.0.stats().mode.is_some() || self.0.outcome().is_some()
+        let has_greeted = match self.may_share {
+            true => self.shared.carrier().is_some(),
+            false => self.shared.stats().mode.is_some(),
+        };
+        has_greeted || self.shared.outcome().is_some()
     }
 }
 
@@ -99,19 +115,28 @@ impl<B: Payload> SenderSeat<B> {
     /// # Errors
     /// [`LinksGone`]: the thread of the links has ended.
     pub fn connect(self, socket: Socket) -> Result<Greeting, LinksGone> {
-        let greeting = Greeting(Arc::clone(&self.shared));
+        let greeting = Greeting {
+            shared: Arc::clone(&self.shared),
+            may_share: self.ordered.is_some(),
+        };
         let (ring, shared, parts) = (self.ring, self.shared, self.parts);
+        let ordered = self.ordered;
         self.links.submit(move |links| {
             let options = parts.remote.for_sender(&parts.edge);
             let session = SenderSession::new(options, Links::now());
             let names = Names {
-                edge: parts.edge.name,
+                edge: parts.edge.name.clone(),
                 peer: parts.peer,
             };
             match links.reserve(socket) {
                 Ok(connection) => {
                     let (codec, compression) = (parts.codec, parts.remote.compression);
-                    let link = SenderLink::new(ring, session, codec, compression, names, shared);
+                    let mut link =
+                        SenderLink::new(ring, session, codec, compression, names, shared);
+                    if let Some(ordered) = ordered {
+                        let (edge, options) = (parts.edge, parts.remote.shared);
+                        link.set_sharing(ordered, edge, options, parts.remote.identity);
+                    }
                     links.insert(connection, Box::new(link));
                 }
                 Err(error) => reject(ring, &shared, &names, error.to_string()),
@@ -136,10 +161,12 @@ pub fn receive_over<B: Payload>(
     socket: Socket,
     parts: RemoteParts<B>,
 ) -> Result<crate::edge::Receiver<B>, LinksGone> {
-    let (seat, receiver) = Seat::new(links, &parts.edge, parts.bell);
+    let may_share = parts.remote.may_share();
+    let (seat, receiver) = Seat::new(links, &parts.edge, parts.bell, may_share);
     let options = parts.remote.for_receiver(&parts.edge);
     let adopted = Adopted {
         socket,
+        door: parts.remote.door(options.token),
         session: ReceiverSession::new(options, Links::now()),
         unread: Unread::default(),
         peer: parts.peer,
@@ -153,11 +180,14 @@ pub fn receive_over<B: Payload>(
 pub(super) struct Seat<B: Payload> {
     ring: local::Sender<B>,
     shared: Arc<Shared>,
+    place: Option<ReceiverPlace<B>>,
 }
 
 /// A connection with its session, on its way to the link that goes on with it.
 pub(super) struct Adopted {
     pub(super) socket: Socket,
+    /// Where the sender may come in that is on this host.
+    pub(super) door: Option<Door>,
     pub(super) session: ReceiverSession<Bytes>,
     pub(super) unread: Unread,
     pub(super) peer: String,
@@ -169,14 +199,18 @@ impl<B: Payload> Seat<B> {
         links: &LinksHandle,
         edge: &EdgeOptions,
         bell: Bell,
+        may_share: bool,
     ) -> (Self, crate::edge::Receiver<B>) {
         let shared = Arc::new(Shared::new(bell.clone()));
         let (ring, outer) = local::halves(edge.clone(), links.bell().clone(), bell);
-        let receiver = super::Receiver::new(outer, Arc::clone(&shared));
-        (
-            Self { ring, shared },
-            crate::edge::Receiver::Remote(receiver),
-        )
+        let place = may_share.then(ReceiverPlace::default);
+        let receiver = super::Receiver::new(outer, Arc::clone(&shared), place.clone());
+        let seat = Self {
+            ring,
+            shared,
+            place,
+        };
+        (seat, crate::edge::Receiver::Remote(receiver))
     }
 
     /// Fails the receiver: no connection comes.
@@ -205,6 +239,7 @@ impl<B: Payload> Seat<B> {
                     let mut link =
                         ReceiverLink::new(ring, adopted.session, inflow, codec, names, shared);
                     link.set_overtaking(adopted.overtaking);
+                    link.set_sharing(self.place.zip(adopted.door));
                     links.insert(connection, Box::new(link));
                 }
                 Err(error) => {

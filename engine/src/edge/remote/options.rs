@@ -7,11 +7,16 @@ use ringway_netio::frame::{Extensions, Identity};
 use ringway_netio::session::{Negotiation, ReceiverOptions, STALLED_AFTER, SenderOptions};
 
 use crate::edge::EdgeOptions;
+use crate::edge::shared::{Door, SharedOptions, Sharing};
 use crate::wire::Compression;
 
 /// Elements that wait in a session beside those in the ring. Few, because the ring is what the
 /// user sees; below the number at which watermarks would be merged.
 const INBOX_ELEMENTS: usize = 64;
+
+/// Bytes that the two ends of a connection may send each other before it is known that the edge
+/// goes over shared memory.
+const MEETING_BYTES: u64 = 4096;
 
 const _: () = assert!(INBOX_ELEMENTS < ringway_netio::session::CONTROL_MERGE_FROM);
 
@@ -41,6 +46,9 @@ pub struct RemoteOptions {
     /// How long a peer may be silent within a frame, or before it has shown who it is.
     /// Default: 10 s.
     pub stalled_after: Duration,
+    /// Whether and how the edge goes over shared memory where both ends are on one host.
+    /// Default: it does not.
+    pub shared: SharedOptions,
 }
 
 impl Default for RemoteOptions {
@@ -55,6 +63,7 @@ impl Default for RemoteOptions {
             overtaking: false,
             piece_bytes: PIECE_BYTES,
             stalled_after: STALLED_AFTER,
+            shared: SharedOptions::default(),
         }
     }
 }
@@ -86,11 +95,34 @@ impl RemoteOptions {
         self
     }
 
+    /// Sets whether the edge goes over shared memory where both ends are on one host.
+    pub fn sharing(mut self, sharing: Sharing) -> Self {
+        self.shared.sharing = sharing;
+        self
+    }
+
+    /// Whether the edge may go over shared memory.
+    pub(super) fn may_share(&self) -> bool {
+        self.shared.sharing != Sharing::Off
+    }
+
+    /// Where a sender may come in that is on this host, and has got an offer with this token.
+    pub(super) fn door(&self, token: u128) -> Option<Door> {
+        self.may_share().then(|| Door::open(token, self.shared))
+    }
+
+    /// Bytes that the session of an edge may hold. One that may turn out to go over shared memory
+    /// has to get as far as that, however little the edge holds.
+    fn window_bytes(&self, edge: &EdgeOptions) -> u64 {
+        let least = if self.may_share() { MEETING_BYTES } else { 1 };
+        (edge.bytes_max as u64).max(least)
+    }
+
     pub(super) fn for_sender(&self, edge: &EdgeOptions) -> SenderOptions {
         SenderOptions {
             negotiation: self.negotiation,
             identity: self.identity,
-            queue_bytes: (edge.bytes_max as u64).max(1),
+            queue_bytes: self.window_bytes(edge),
             piece_bytes: self.piece_bytes,
             stalled_after: self.stalled_after,
             ..SenderOptions::default()
@@ -109,7 +141,7 @@ impl RemoteOptions {
             identity: self.identity,
             v1_window_rows: self.v1_window_rows,
             window_rows: self.window_rows,
-            window_bytes: (edge.bytes_max as u64).max(1),
+            window_bytes: self.window_bytes(edge),
             inbox_elements: INBOX_ELEMENTS,
             stalled_after: self.stalled_after,
         }

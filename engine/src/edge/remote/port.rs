@@ -91,10 +91,13 @@ impl<B: Payload> StreamPort<B> {
         let Some(expected) = self.incoming.expect(&peer) else {
             return;
         };
-        let (seat, receiver) = Seat::new(&expected.links, &expected.edge, expected.bell);
-        let options = self.remote.for_receiver(&expected.edge);
+        let may_share = self.remote.may_share();
+        let (links, edge) = (&expected.links, &expected.edge);
+        let (seat, receiver) = Seat::new(links, edge, expected.bell, may_share);
+        let options = self.remote.for_receiver(edge);
         let adopted = Adopted {
             socket,
+            door: self.remote.door(options.token),
             session: ReceiverSession::new(options, now),
             unread: Unread::default(),
             peer: peer.clone(),

@@ -46,13 +46,13 @@ fn reason(code: ReasonCode, text: &str) -> Goodbye {
 
 /// Who an edge is, for the failures of it.
 #[derive(Debug, Clone)]
-pub(super) struct Names {
-    pub(super) edge: String,
-    pub(super) peer: String,
+pub(in crate::edge) struct Names {
+    pub(in crate::edge) edge: String,
+    pub(in crate::edge) peer: String,
 }
 
 impl Names {
-    pub(super) fn failure(&self, kind: FailureKind) -> Failure {
+    pub(in crate::edge) fn failure(&self, kind: FailureKind) -> Failure {
         Failure::new(self.edge.clone(), kind).of_peer(self.peer.clone())
     }
 

@@ -8,16 +8,21 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use ringway_netio::frame::{Ending as WireEnding, Reason, ReasonCode};
-use ringway_netio::session::{Batch, HangUp, Mode, Received, ReceiverSession, SessionError, Taken};
+use ringway_netio::session::{
+    Batch, HangUp, Mode, Received, ReceiverSession, STALLED_AFTER, SessionError, Taken,
+};
 
 use super::inflow::Inflow;
 use super::leaving::Leaving;
-use super::links::{Event, Io, Link};
+use super::links::{Event, Io, Link, Links};
 use super::outflow::Outflow;
 use super::reasons::{Goodbye, Names, goodbye_of_rejection};
-use super::shared::{RemoteStats, Shared};
+use super::receiver::ReceiverPlace;
+use super::shared::{Carrier, RemoteStats, Shared};
+use super::shared_receiving::SharedReceiving;
 use crate::batch::Payload;
 use crate::batcher::check_schema;
+use crate::edge::shared::{Door, Sharing};
 use crate::edge::{Ending, RejectReason, local};
 use crate::element::{Barrier, StreamElement};
 use crate::wire::{BatchDecoder, PayloadCodec, element_of, guarded};
@@ -62,6 +67,13 @@ pub(super) struct ReceiverLink<B: Payload> {
     owes_figures: bool,
     /// Something came that is not to be taken, nor what came after it.
     is_refused: bool,
+    /// Until it is known whether the edge goes over this connection or over shared memory: where
+    /// the half for the latter is left, and where the sender comes in.
+    sharing: Option<(ReceiverPlace<B>, Door)>,
+    /// Until when that is waited for.
+    sharing_until: Duration,
+    /// What goes on with the connection if it is the latter.
+    successor: Option<Box<dyn Link>>,
 }
 
 struct Owed {
@@ -108,7 +120,58 @@ impl<B: Payload> ReceiverLink<B> {
             seen_taken: 0,
             owes_figures: false,
             is_refused: false,
+            sharing: None,
+            sharing_until: Duration::ZERO,
+            successor: None,
         }
+    }
+
+    /// Lets the sender find out whether the edge goes over shared memory.
+    pub(super) fn set_sharing(&mut self, sharing: Option<(ReceiverPlace<B>, Door)>) {
+        self.sharing = sharing;
+        self.sharing_until = Links::now() + STALLED_AFTER;
+    }
+
+    /// Looks whether the sender has come in, as soon as it has answered: it does so before.
+    fn meet(&mut self, io: &mut Io<'_>) {
+        let has_failed = matches!(self.session.end(), Some(Err(_)));
+        let is_decided = self.session.mode() != Mode::Undecided && !has_failed
+            // Nobody may come at all, and the door must not be open for ever.
+            || io.now >= self.sharing_until;
+        let Some((place, door)) = self.sharing.take_if(|_| is_decided) else {
+            return;
+        };
+        let visitor = match self.session.mode() {
+            Mode::Negotiated(_) => {
+                let identity = self.session.identity().copied();
+                door.let_in(identity, io.bell, io.clock.started_nanos())
+            }
+            Mode::Undecided | Mode::V1 => Ok(None),
+        };
+        let why = match visitor {
+            Ok(Some(visitor)) => {
+                if let Some(ring) = self.ring.take() {
+                    let (codec, names) = (Arc::clone(&self.codec), self.names.clone());
+                    let shared = Arc::clone(&self.shared);
+                    let receiving =
+                        SharedReceiving::new(ring, place, visitor, codec, names, shared, io.bell);
+                    self.successor = Some(Box::new(receiving));
+                }
+                return;
+            }
+            Ok(None) => "the sender is on another host, or shares no memory".to_owned(),
+            Err(why) => why,
+        };
+        if door.options().sharing == Sharing::Require {
+            let text = format!("no shared memory: {why}");
+            return self.refuse(ReasonCode::WrongPeer, text);
+        }
+        tracing::info!(
+            edge = self.names.edge,
+            why,
+            "the edge goes over a socket, not shared memory"
+        );
+        self.shared.set_carrier(Carrier::Connection(why));
     }
 
     pub(super) fn set_overtaking(&mut self, overtaking: bool) {
@@ -119,6 +182,10 @@ impl<B: Payload> ReceiverLink<B> {
     fn advance(&mut self, io: &mut Io<'_>) -> usize {
         let mut work = 0;
         loop {
+            self.meet(io);
+            if self.successor.is_some() {
+                return work + 1;
+            }
             let mut held = self.held_in_v1();
             let max = self.held_bytes_max;
             let fed = self.inflow.feed(&mut self.session, io, |bytes| {
@@ -126,6 +193,11 @@ impl<B: Payload> ReceiverLink<B> {
                 held += if fits { bytes as u64 } else { 0 };
                 fits
             });
+            // The answer may be in what was fed.
+            self.meet(io);
+            if self.successor.is_some() {
+                return work + 1;
+            }
             let delivered = self.deliver(io);
             work += delivered + usize::from(fed > 0);
             if delivered == 0 {
@@ -502,6 +574,8 @@ impl<B: Payload> Link for ReceiverLink<B> {
         };
         // What waits for room is tried again: the ring may have some before it says so.
         let waits = !self.pending.is_empty() || self.priority.is_some() || self.owes_figures;
+        // Until it is known how the edge goes, a look is taken in every turn.
+        let waits = waits || self.sharing.is_some();
         waits || ring.is_closed() || ring.taken() != self.seen_taken
     }
 
@@ -514,6 +588,9 @@ impl<B: Payload> Link for ReceiverLink<B> {
         };
         work += self.grant();
         work += self.advance(io);
+        if self.successor.is_some() {
+            return work;
+        }
         if self.peer_has_ended && !self.inflow.is_blocked() && self.session.end().is_none() {
             // Only now: what was read before is in the session.
             match &self.broken {
@@ -546,6 +623,10 @@ impl<B: Payload> Link for ReceiverLink<B> {
 
     fn is_over(&self) -> bool {
         self.leaving.is_gone() && self.ring.is_none()
+    }
+
+    fn successor(&mut self) -> Option<Box<dyn Link>> {
+        self.successor.take()
     }
 }
 

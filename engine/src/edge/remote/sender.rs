@@ -5,24 +5,80 @@ use std::time::Duration;
 
 use ringway_shm::Bell;
 
-use super::shared::{RemoteStats, Shared};
+use super::connection::Connection;
+use super::shared::{Carrier, RemoteStats, Shared};
 use crate::batch::Payload;
-use crate::clock::{Clock, Monotonic};
+use crate::clock::Monotonic;
+use crate::edge::shared::SenderSeed;
 use crate::edge::turn::Turn;
-use crate::edge::{EdgeMetrics, EdgeOptions, Ending, RejectReason, Rejected, local};
+use crate::edge::{
+    EdgeMetrics, EdgeOptions, Ending, RejectReason, Rejected, Transport, local, shared,
+};
 use crate::element::{Barrier, StreamElement};
 
 /// The sending half of an edge over a connection: the outer end of a ring to the link that
 /// encodes and sends. It is `Send`, and pushing takes no lock.
-#[derive(Debug)]
 pub struct Sender<B: Payload> {
     ring: local::Sender<B>,
     shared: Arc<Shared>,
+    /// What it becomes of, if it turns out to go over shared memory.
+    seed: Option<SenderSeed<B>>,
 }
 
 impl<B: Payload> Sender<B> {
-    pub(super) fn new(ring: local::Sender<B>, shared: Arc<Shared>) -> Self {
-        Self { ring, shared }
+    pub(super) fn new(
+        ring: local::Sender<B>,
+        shared: Arc<Shared>,
+        seed: Option<SenderSeed<B>>,
+    ) -> Self {
+        Self { ring, shared, seed }
+    }
+
+    /// The half over shared memory that it becomes, if it is known to be one and everything
+    /// that was pushed before has gone there.
+    #[inline]
+    pub(in crate::edge) fn upgraded(&mut self) -> Option<shared::Sender<B>> {
+        match self.seed {
+            Some(_) => self.upgrade(),
+            None => None,
+        }
+    }
+
+    /// Whether it is not known yet what carries it.
+    pub(in crate::edge) fn is_undecided(&self) -> bool {
+        self.seed.is_some()
+    }
+
+    /// What carries it, as far as that is known.
+    pub(in crate::edge) fn transport(&self) -> Transport {
+        self.shared.transport()
+    }
+
+    /// Why it does not go over shared memory, though it might have.
+    pub(in crate::edge) fn why_connection(&self) -> Option<&str> {
+        self.shared.why_connection()
+    }
+
+    #[cold]
+    fn upgrade(&mut self) -> Option<shared::Sender<B>> {
+        let connection = match self.shared.carrier()? {
+            Carrier::Memory(gone, names) => Connection::new(
+                Arc::clone(&self.shared),
+                Arc::clone(gone),
+                Arc::clone(names),
+            ),
+            Carrier::Connection(_) => {
+                self.seed = None;
+                return None;
+            }
+        };
+        if self.ring.len() > 0 {
+            return None;
+        }
+        let outlet = self.seed.as_ref()?.take_outlet()?;
+        let seed = self.seed.take()?;
+        let edge = self.ring.options().clone();
+        Some(seed.grow(outlet, connection, edge, self.ring.take_before()))
     }
 
     #[inline]
@@ -60,6 +116,10 @@ impl<B: Payload> Sender<B> {
         self.ring.admits(element)
     }
 
+    pub(in crate::edge) fn check(&mut self) -> Result<(), RejectReason> {
+        self.ring.check()
+    }
+
     pub(in crate::edge) fn turn(&mut self) -> &mut Turn {
         self.ring.turn()
     }
@@ -73,23 +133,9 @@ impl<B: Payload> Sender<B> {
     }
 
     pub(in crate::edge) fn finish_and_wait(self, timeout: Duration) -> Result<(), FinishError> {
-        let bell = self.ring.bell().clone();
         let shared = Arc::clone(&self.shared);
         self.ring.finish().map_err(FinishError::Rejected)?;
-        let clock = Clock::start();
-        loop {
-            bell.arm();
-            let remaining = timeout.saturating_sub(clock.now().0);
-            let outcome = shared.outcome().cloned();
-            if outcome.is_some() || remaining.is_zero() {
-                bell.disarm();
-                return match outcome {
-                    Some(outcome) => outcome.map_err(FinishError::Rejected),
-                    None => Err(FinishError::TimedOut),
-                };
-            }
-            bell.park(Some(remaining));
-        }
+        shared.wait_for_outcome(timeout)
     }
 
     pub(in crate::edge) fn close_with(self, ending: Ending) {
@@ -130,6 +176,15 @@ impl<B: Payload> Sender<B> {
 
     pub(in crate::edge) fn bell(&self) -> &Bell {
         self.ring.bell()
+    }
+}
+
+impl<B: Payload> std::fmt::Debug for Sender<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("remote::Sender")
+            .field("ring", &self.ring)
+            .field("shared", &self.shared)
+            .finish_non_exhaustive()
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringway_netio::frame::{Codec, Ending as WireEnding, Extensions};
+use ringway_netio::frame::{Codec, Ending as WireEnding, Extensions, Identity};
 use ringway_netio::session::{HangUp, Mode, OutBatch, Refusal, SenderSession};
 
 use super::leaving::Leaving;
@@ -12,9 +12,12 @@ use super::links::{Event, Io, Link, Links};
 use super::outflow::Outflow;
 use super::reasons::{Goodbye, Names, goodbye_of_ending};
 use super::sending::{Pushed, Work};
-use super::shared::{RemoteStats, Shared};
+use super::shared::{Carrier, RemoteStats, Shared};
+use super::shared_sending::SharedSending;
+use super::sharing::{Meeting, Met};
 use crate::batch::Payload;
-use crate::edge::{Ending, FailureKind, Popped, RejectReason, local};
+use crate::edge::shared::{Ordered, SharedOptions};
+use crate::edge::{EdgeOptions, Ending, FailureKind, Popped, RejectReason, local};
 use crate::element::StreamElement;
 use crate::limits::WIRE_BATCH_ROWS_MAX;
 use crate::wire::{BatchEncoder, Compression, Encoded, Form, PayloadCodec, control_of, guarded};
@@ -32,6 +35,10 @@ const FLUSH_MAX: Duration = Duration::from_secs(5);
 
 /// How often it is looked whether the peer's host has everything (version 1).
 const DELIVERY_POLL: Duration = Duration::from_millis(1);
+
+/// How often it is looked whether the receiver has answered over its Unix socket, which the
+/// driver does not know: for a moment, once an edge.
+const ANSWER_POLL: Duration = Duration::from_micros(500);
 
 const _: () = assert!(AHEAD_FRAMES_MAX < ringway_netio::session::CONTROL_MERGE_FROM);
 
@@ -71,6 +78,10 @@ pub(super) struct SenderLink<B: Payload> {
     is_starved: bool,
     /// The user could not be shown the figures.
     owes_figures: bool,
+    /// Until it is known whether the edge goes over this connection or over shared memory.
+    meeting: Option<Box<Meeting<B>>>,
+    /// What goes on with the connection if it is the latter.
+    successor: Option<Box<dyn Link>>,
 }
 
 enum Waiting<B> {
@@ -113,7 +124,54 @@ impl<B: Payload> SenderLink<B> {
             is_lingering: false,
             is_starved: false,
             owes_figures: false,
+            meeting: None,
+            successor: None,
         }
+    }
+
+    /// Lets it find out whether the edge goes over shared memory.
+    pub(super) fn set_sharing(
+        &mut self,
+        ordered: Ordered<B>,
+        edge: EdgeOptions,
+        options: SharedOptions,
+        identity: Option<Identity>,
+    ) {
+        let meeting = Meeting::new(ordered, edge, options, identity);
+        self.meeting = Some(Box::new(meeting));
+    }
+
+    /// Finds out what carries the edge, as far as that can be now. Returns whether the offer may
+    /// be answered, if it has come.
+    fn meet(&mut self, io: &mut Io<'_>) -> bool {
+        let Some(meeting) = self.meeting.take() else {
+            return true;
+        };
+        if self.session.error().is_some() {
+            return true;
+        }
+        match meeting.poll(&self.session, io) {
+            Met::Waiting(meeting) => {
+                let has_knocked = meeting.has_knocked();
+                self.meeting = Some(meeting);
+                return has_knocked;
+            }
+            Met::Connection(why) => {
+                let edge = &self.names.edge;
+                tracing::info!(edge, why, "the edge goes over a socket, not shared memory");
+                self.shared.set_carrier(Carrier::Connection(why));
+            }
+            Met::Memory(sharer) => {
+                if let Some(ring) = self.ring.take() {
+                    let (codec, names) = (Arc::clone(&self.codec), self.names.clone());
+                    let shared = Arc::clone(&self.shared);
+                    let sending = SharedSending::new(ring, *sharer, codec, names, shared, io.bell);
+                    self.successor = Some(Box::new(sending));
+                }
+            }
+            Met::Failed(why) => self.fail(FailureKind::Refused(why), io.now),
+        }
+        true
     }
 
     /// Moves elements into the session, as many as it takes.
@@ -464,7 +522,10 @@ impl<B: Payload> Link for SenderLink<B> {
     }
 
     fn has_news(&self) -> bool {
-        self.owes_figures || self.ring.as_ref().is_some_and(local::Receiver::has_news)
+        // What it waits for while it meets its peer over shared memory is no event of its own.
+        self.owes_figures
+            || self.meeting.is_some()
+            || self.ring.as_ref().is_some_and(local::Receiver::has_news)
     }
 
     fn pump(&mut self, io: &mut Io<'_>) -> usize {
@@ -475,9 +536,18 @@ impl<B: Payload> Link for SenderLink<B> {
             return usize::from(self.leaving.poll(io, self.peer_has_ended));
         }
         self.session.handle_timeout(io.now);
-        let mut work = self.take_elements(io.now);
-        self.say_goodbye(io);
-        work += self.transmit(io);
+        let may_answer = self.meet(io);
+        if self.successor.is_some() {
+            return 1;
+        }
+        let mut work = 0;
+        if self.meeting.is_none() {
+            work += self.take_elements(io.now);
+            self.say_goodbye(io);
+        }
+        if may_answer {
+            work += self.transmit(io);
+        }
         self.poll_delivery(io);
         self.hang_up(io);
         self.publish(io);
@@ -491,7 +561,12 @@ impl<B: Payload> Link for SenderLink<B> {
         let goodbye = self.goodbye.as_ref().map(|(_, until)| *until);
         let lingers = self.is_lingering && self.session.mode() == Mode::V1;
         let delivery = lingers.then(|| Links::now() + DELIVERY_POLL);
-        [self.session.poll_timeout(), goodbye, delivery]
+        let knocked = self
+            .meeting
+            .as_ref()
+            .filter(|meeting| meeting.has_knocked());
+        let answer = knocked.map(|_| Links::now() + ANSWER_POLL);
+        [self.session.poll_timeout(), goodbye, delivery, answer]
             .into_iter()
             .flatten()
             .min()
@@ -504,13 +579,18 @@ impl<B: Payload> Link for SenderLink<B> {
     fn is_over(&self) -> bool {
         self.leaving.is_gone()
     }
+
+    fn successor(&mut self) -> Option<Box<dyn Link>> {
+        self.successor.take()
+    }
 }
 
 impl<B: Payload> Drop for SenderLink<B> {
     /// Whoever waits for the outcome waits for ever if the link goes without one, as it does
     /// when its thread ends.
     fn drop(&mut self) {
-        if self.shared.outcome().is_none() {
+        let goes_on = matches!(self.shared.carrier(), Some(Carrier::Memory(..)));
+        if !goes_on && self.shared.outcome().is_none() {
             let failure = self.names.failure(FailureKind::PeerLost);
             self.conclude(Err(RejectReason::Failed(failure)));
         }

@@ -1,12 +1,17 @@
 //! What a link leaves for the halves that users hold.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use ringway_netio::driver::DriverKind;
 use ringway_netio::session::Mode;
 use ringway_shm::Bell;
 
-use crate::edge::RejectReason;
+use super::reasons::Names;
+use super::sender::FinishError;
+use crate::clock::Clock;
+use crate::edge::shared::Gone;
+use crate::edge::{RejectReason, Transport};
 
 /// What an edge over a connection has done, as its link knows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +42,17 @@ pub(super) struct Shared {
     stats: Mutex<RemoteStats>,
     /// Whether the peer has everything (sender).
     outcome: OnceLock<Result<(), RejectReason>>,
+    /// What carries the edge, where that was not said before.
+    carrier: OnceLock<Carrier>,
+}
+
+/// What carries an edge.
+#[derive(Debug)]
+pub(super) enum Carrier {
+    /// Its connection; why it is not shared memory.
+    Connection(String),
+    /// Shared memory. What the half needs for that.
+    Memory(Gone, Arc<Names>),
 }
 
 impl Shared {
@@ -45,6 +61,7 @@ impl Shared {
             bell,
             stats: Mutex::default(),
             outcome: OnceLock::new(),
+            carrier: OnceLock::new(),
         }
     }
 
@@ -61,6 +78,38 @@ impl Shared {
         true
     }
 
+    pub(super) fn bell(&self) -> &Bell {
+        &self.bell
+    }
+
+    /// What carries the edge, once that is known.
+    pub(super) fn carrier(&self) -> Option<&Carrier> {
+        self.carrier.get()
+    }
+
+    /// What carries the edge, as far as that is known.
+    pub(super) fn transport(&self) -> Transport {
+        match self.carrier.get() {
+            Some(Carrier::Memory(..)) => Transport::Shared,
+            Some(Carrier::Connection(_)) | None => Transport::Socket,
+        }
+    }
+
+    /// Why it is not shared memory, though it might have been.
+    pub(super) fn why_connection(&self) -> Option<&str> {
+        match self.carrier.get()? {
+            Carrier::Connection(why) => Some(why),
+            Carrier::Memory(..) => None,
+        }
+    }
+
+    /// Says once what carries the edge.
+    pub(super) fn set_carrier(&self, carrier: Carrier) {
+        if self.carrier.set(carrier).is_ok() {
+            self.bell.ring();
+        }
+    }
+
     pub(super) fn outcome(&self) -> Option<&Result<(), RejectReason>> {
         self.outcome.get()
     }
@@ -69,6 +118,24 @@ impl Shared {
     pub(super) fn conclude(&self, outcome: Result<(), RejectReason>) {
         if self.outcome.set(outcome).is_ok() {
             self.bell.ring();
+        }
+    }
+
+    /// Waits for the outcome, at most for `timeout`.
+    pub(super) fn wait_for_outcome(&self, timeout: Duration) -> Result<(), FinishError> {
+        let clock = Clock::start();
+        loop {
+            self.bell.arm();
+            let remaining = timeout.saturating_sub(clock.now().0);
+            let outcome = self.outcome().cloned();
+            if outcome.is_some() || remaining.is_zero() {
+                self.bell.disarm();
+                return match outcome {
+                    Some(outcome) => outcome.map_err(FinishError::Rejected),
+                    None => Err(FinishError::TimedOut),
+                };
+            }
+            self.bell.park(Some(remaining));
         }
     }
 }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::connect::{SplitOrder, WatermarkOptions};
 use crate::job::StreamEdge;
 
-use super::options::{Capacity, Subtasks};
+use super::options::{Capacity, Subtasks, TransportName};
 use super::units::{Size, Span};
 
 /// The keys that every source may have.
@@ -30,6 +30,7 @@ pub(super) struct ConsumerCommon {
     pub(super) key: Option<Names>,
     pub(super) edge_capacity: Option<Capacity>,
     pub(super) edge_bytes_max: Option<Size>,
+    pub(super) transport: Option<TransportName>,
     pub(super) starts_chain: Option<bool>,
 }
 
@@ -90,7 +91,7 @@ impl SourceCommon {
 }
 
 impl ConsumerCommon {
-    pub(super) const KEYS: [&'static str; 8] = [
+    pub(super) const KEYS: [&'static str; 9] = [
         "uid",
         "parallelism",
         "process",
@@ -98,13 +99,15 @@ impl ConsumerCommon {
         "key",
         "edge_capacity",
         "edge_bytes_max",
+        "transport",
         "starts_chain",
     ];
 
-    /// Gives an edge of the input the bounds that are said.
+    /// Gives an edge of the input the bounds and the transport that are said.
     pub(super) fn limit(&self, edge: &mut StreamEdge) {
         edge.capacity_elements = self.edge_capacity.map(Capacity::elements);
         edge.bytes_max = self.edge_bytes_max.map(Size::bytes);
+        edge.transport = self.transport.map(|name| name.0);
     }
 }
 

@@ -117,6 +117,7 @@ impl LoadedJob {
         if let Some(parallelism) = overrides.parallelism {
             options.parallelism = Some(Subtasks(parallelism));
         }
+        options.transport = overrides.transport.or(options.transport);
         let declared = declared(&document)?;
         let consumers = in_order(&document, &declared)?;
         let graph = Graph::new(top.name.unwrap_or_else(|| "job".to_owned()));
@@ -187,6 +188,8 @@ impl LoadedJob {
                 PlanError::ForwardMismatch { to: name, .. }
                 | PlanError::Memory { to: name, .. }
                 | PlanError::NoCodec { to: name, .. }
+                | PlanError::LocalBetween { to: name, .. }
+                | PlanError::NothingBetween { to: name, .. }
                 | PlanError::NoProcess { name, .. }
                 | PlanError::NeverEnds { name, .. }
                 | PlanError::BlockingBetween { name }

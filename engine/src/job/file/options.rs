@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 
+use crate::data_plane::TransportChoice;
 use crate::job::PlanOptions;
 use crate::partition::Parallelism;
 use crate::placement::Cores;
@@ -38,6 +39,11 @@ pub struct JobOptions {
     pub memory_max: Option<Size>,
     /// Whether operators without a repartition between them run as one task. Default true.
     pub chaining: Option<bool>,
+    /// What carries edges between processes that do not say themselves: `"auto"`, `"local"`,
+    /// `"shared"` or `"socket"`. Default `"auto"`: shared memory where both processes are on one
+    /// host, else sockets.
+    #[serde(deserialize_with = "parsed")]
+    pub transport: Option<TransportChoice>,
     /// The folder in which `blocking` and `sort` make folders of their own for what they spill.
     /// Default: the system's folder for such files.
     pub spill_dir: Option<PathBuf>,
@@ -48,12 +54,19 @@ pub struct JobOptions {
 pub struct Overrides {
     /// Instead of `job.parallelism`.
     pub parallelism: Option<Parallelism>,
+    /// Instead of `job.transport`.
+    pub transport: Option<TransportChoice>,
 }
 
 /// How many subtasks something has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "u32")]
 pub struct Subtasks(pub Parallelism);
+
+/// What carries the edges of one stream between processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct TransportName(pub(super) TransportChoice);
 
 /// How many data elements an edge may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -85,6 +98,7 @@ impl JobOptions {
             edge_bytes_max: self.edge_bytes_max.map(Size::bytes),
             memory_max_bytes: memory_max.unwrap_or(default.memory_max_bytes),
             chaining: self.chaining.unwrap_or(default.chaining),
+            transport: self.transport.unwrap_or(default.transport),
         }
     }
 }
@@ -103,6 +117,14 @@ impl TryFrom<u32> for Subtasks {
         Parallelism::new(subtasks)
             .map(Self)
             .map_err(|error| error.to_string())
+    }
+}
+
+impl TryFrom<String> for TransportName {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        name.parse().map(Self)
     }
 }
 

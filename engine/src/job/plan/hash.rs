@@ -65,5 +65,6 @@ fn links(hash: &mut Fnv1a, plan: &Plan) {
         }
         hash.write_u64(port);
         hash.write_part(link.exchange.to_string().as_bytes());
+        hash.write_part(link.choice.to_string().as_bytes());
     }
 }

@@ -200,7 +200,7 @@ fn guarded<T>(call: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, IpcErro
     }
 }
 
-fn panic_text(panic: &(dyn Any + Send)) -> String {
+pub(in crate::wire) fn panic_text(panic: &(dyn Any + Send)) -> String {
     panic
         .downcast_ref::<&str>()
         .map(ToString::to_string)

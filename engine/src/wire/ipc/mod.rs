@@ -33,6 +33,7 @@ mod schema;
 mod stream;
 mod template;
 
+pub(in crate::wire) use decoder::panic_text;
 pub use decoder::{Decoded, IpcDecoder};
 pub use error::IpcError;
 pub use file::IpcFileReader;

@@ -1,4 +1,6 @@
 //! The same test in another process, where it plays another part.
+//!
+//! What goes wrong here is a failure of the test, so everything panics.
 
 use std::env;
 use std::io::{BufRead, BufReader, Write, stdin, stdout};
@@ -7,19 +9,19 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 const PART: &str = "RINGWAY_TEST_PART";
 
 /// A process that runs one test of this binary. It is killed if it is not waited for.
-pub(crate) struct Process {
+pub struct Process {
     child: Child,
     said: BufReader<ChildStdout>,
     told: ChildStdin,
 }
 
 /// The part that the test plays in this process; nothing in the one that began.
-pub(crate) fn part() -> Option<String> {
+pub fn part() -> Option<String> {
     env::var(PART).ok()
 }
 
 /// Tells the process that began, on a line of its own.
-pub(crate) fn tell(key: &str, value: impl std::fmt::Display) {
+pub fn tell(key: &str, value: impl std::fmt::Display) {
     // What the harness prints before may lack its end of line.
     let line = format!("\n{key} {value}\n");
     let mut out = stdout().lock();
@@ -28,7 +30,7 @@ pub(crate) fn tell(key: &str, value: impl std::fmt::Display) {
 }
 
 /// Waits for what the process that began says; nothing once it is gone.
-pub(crate) fn hear() -> Option<String> {
+pub fn hear() -> Option<String> {
     let mut line = String::new();
     let bytes = stdin().read_line(&mut line).unwrap();
     (bytes > 0).then(|| line.trim_end().to_owned())
@@ -36,7 +38,7 @@ pub(crate) fn hear() -> Option<String> {
 
 impl Process {
     /// Starts this test, of this path, in another process for that part.
-    pub(crate) fn start(test: &str, part: &str) -> Self {
+    pub fn start(test: &str, part: &str) -> Self {
         let mut command = Command::new(env::current_exe().unwrap());
         command.args([test, "--exact", "--nocapture", "--test-threads=1"]);
         command.env(PART, part);
@@ -48,7 +50,7 @@ impl Process {
     }
 
     /// What it tells next of `key`.
-    pub(crate) fn next(&mut self, key: &str) -> String {
+    pub fn next(&mut self, key: &str) -> String {
         loop {
             let mut line = String::new();
             let bytes = self.said.read_line(&mut line).unwrap();
@@ -60,22 +62,23 @@ impl Process {
     }
 
     /// What it tells next of `key`, a number.
-    pub(crate) fn number(&mut self, key: &str) -> u64 {
+    pub fn number(&mut self, key: &str) -> u64 {
         self.next(key).parse().unwrap()
     }
 
-    pub(crate) fn say(&mut self, line: impl std::fmt::Display) {
+    /// Says a line to it, which it [`hear`]s.
+    pub fn say(&mut self, line: impl std::fmt::Display) {
         writeln!(self.told, "{line}").unwrap();
     }
 
     /// Ends it as a machine without memory would.
-    pub(crate) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
     /// Waits for its end.
-    pub(crate) fn end(mut self) -> ExitStatus {
+    pub fn end(mut self) -> ExitStatus {
         self.child.wait().unwrap()
     }
 }

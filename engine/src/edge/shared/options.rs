@@ -1,0 +1,78 @@
+//! What an edge over shared memory is opened with.
+
+use ringway_shm::link::LinkConfig;
+use ringway_shm::segment::Pages;
+
+use crate::edge::EdgeOptions;
+
+/// Messages in flight beyond the data of an edge: control elements have room of their own, and
+/// large batches become several messages.
+const MESSAGES_MORE: usize = 64;
+
+/// Whether an edge may be over shared memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Sharing {
+    /// Never. The default of connections that are handed in.
+    #[default]
+    Off,
+    /// Where the peer proves to be on this host, and both ends can.
+    Prefer,
+    /// Nothing else: an edge that can't fails, and says why.
+    Require,
+}
+
+/// What an edge over shared memory is opened with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedOptions {
+    /// Whether it may be. Default: not.
+    pub sharing: Sharing,
+    /// Bytes of the segment that batches are written to (sender). It is taken from the system
+    /// when the edge is opened. Default: as much as the edge holds, at most 4 MiB.
+    pub segment_bytes: Option<usize>,
+    /// Bytes of the largest segment of a peer that is taken (receiver). Default: 1 GiB.
+    pub segment_bytes_max: usize,
+    /// Whether to ask for huge pages (sender). Where there are none, normal ones are used, and
+    /// a warning says so. Default: no.
+    pub huge_pages: bool,
+    /// Whether batches use no memory of the segment (receiver), so that not even numbers can
+    /// change while they are computed with. Peers of other users are taken only so; they can still
+    /// disturb the waking of the thread that has the edge. Default: no.
+    pub copies: bool,
+}
+
+impl Default for SharedOptions {
+    fn default() -> Self {
+        Self {
+            sharing: Sharing::default(),
+            segment_bytes: None,
+            segment_bytes_max: 1 << 30,
+            huge_pages: false,
+            copies: false,
+        }
+    }
+}
+
+impl SharedOptions {
+    /// The defaults, with shared memory wanted so.
+    pub fn sharing(sharing: Sharing) -> Self {
+        Self {
+            sharing,
+            ..Self::default()
+        }
+    }
+
+    /// How large the link of an edge is.
+    pub(in crate::edge) fn link(&self, edge: &EdgeOptions) -> LinkConfig {
+        let default = LinkConfig::default();
+        LinkConfig {
+            arena_bytes: self
+                .segment_bytes
+                .unwrap_or_else(|| edge.bytes_max.min(default.arena_bytes)),
+            messages_max: edge.capacity_elements.saturating_add(MESSAGES_MORE),
+            pages: match self.huge_pages {
+                true => Pages::Huge,
+                false => Pages::Normal,
+            },
+        }
+    }
+}

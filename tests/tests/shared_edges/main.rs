@@ -1,0 +1,11 @@
+//! What is particular to edges over shared memory: batches that stay where they are, batches that
+//! are too large, how the two ends meet, and what is left when one of them is killed.
+//!
+//! That they are edges is in the conformance suite.
+
+mod keeping;
+mod kills;
+mod large;
+mod meeting;
+mod rig;
+mod scenarios;

@@ -1,0 +1,187 @@
+//! How the two ends of a connection find out that they are on one host.
+
+use std::net::{TcpListener, TcpStream};
+
+use arrow::array::RecordBatch;
+use ringway::data_plane::{
+    ConnectError, ConnectOptions, DataPlane, ListenOptions, TransportChoice,
+};
+use ringway::edge::remote::{RemoteOptions, RemoteParts, send_later};
+use ringway::edge::shared::Sharing;
+use ringway::edge::{EdgeOptions, Ending, Receiver, Sender, Transport};
+use ringway::wire::Wired;
+use ringway_netio::driver::DriverChoice;
+use ringway_shm::Bell;
+use ringway_tests::conformance::subjects::RemoteEdge;
+use ringway_tests::within::{LONG, until};
+
+use crate::rig::{all, are_all, data};
+
+fn pair() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let out = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    (out, listener.accept().unwrap().0)
+}
+
+fn open(
+    sending: RemoteOptions,
+    receiving: RemoteOptions,
+) -> (Sender<RecordBatch>, Receiver<RecordBatch>) {
+    let links = RemoteEdge::new("meeting", DriverChoice::Auto, RemoteOptions::default());
+    let (out, back) = pair();
+    let edge = EdgeOptions::named("edge");
+    let sender = links.with(|remote| *remote = sending).sender(out, &edge);
+    let receiver = links
+        .with(|remote| *remote = receiving)
+        .receiver(back, &edge);
+    (sender, receiver)
+}
+
+fn wants(sharing: Sharing) -> RemoteOptions {
+    RemoteOptions::default().sharing(sharing)
+}
+
+#[test]
+fn what_is_pushed_before_they_have_met_comes_first() {
+    let edge = RemoteEdge::new("meeting", DriverChoice::Auto, wants(Sharing::Require));
+    for finishes_before in [false, true] {
+        let (out, back) = pair();
+        let parts = RemoteParts {
+            edge: EdgeOptions::named("edge"),
+            remote: wants(Sharing::Require),
+            codec: RecordBatch::codec(),
+            peer: "peer".to_owned(),
+            bell: Bell::thread(),
+        };
+        let (mut sender, seat) = send_later::<RecordBatch>(edge.sending(), parts);
+        for number in 0..10 {
+            sender.try_push(data(number..number + 1)).unwrap();
+        }
+        assert_eq!(sender.poll_transport(), None);
+        let mut receiver = edge.receiver(back, &EdgeOptions::named("edge"));
+        if finishes_before {
+            sender.finish().unwrap();
+            seat.connect(out.into()).unwrap();
+        } else {
+            seat.connect(out.into()).unwrap();
+            for number in 10..20 {
+                sender.push(data(number..number + 1)).unwrap();
+            }
+            until(LONG, "they have met", || {
+                sender.poll_transport() == Some(Transport::Shared)
+            });
+            let metrics = sender.metrics();
+            assert_eq!((metrics.elements, metrics.rows), (20, 20));
+            sender.finish().unwrap();
+        }
+        let (batches, ending) = all(&mut receiver);
+        assert_eq!(ending, Ending::End);
+        are_all(&batches, if finishes_before { 10 } else { 20 });
+        assert_eq!(receiver.transport(), Transport::Shared);
+    }
+}
+
+#[test]
+fn where_one_end_does_not_want_to_the_edge_goes_over_its_socket_and_says_why() {
+    for (sending, receiving) in [
+        (wants(Sharing::Prefer), wants(Sharing::Off)),
+        (wants(Sharing::Off), wants(Sharing::Prefer)),
+        (wants(Sharing::Prefer), RemoteOptions::version_1()),
+        (RemoteOptions::version_1(), wants(Sharing::Prefer)),
+    ] {
+        let names_why = (
+            sending.shared.sharing != Sharing::Off,
+            receiving.shared.sharing != Sharing::Off,
+        );
+        let (mut sender, mut receiver) = open(sending, receiving);
+        sender.push(data(0..10)).unwrap();
+        sender.push(data(10..20)).unwrap();
+        until(LONG, "it is decided", || sender.poll_transport().is_some());
+        assert_eq!(sender.transport(), Transport::Socket);
+        assert_eq!(sender.why_not_shared().is_some(), names_why.0);
+        sender.finish().unwrap();
+        let (batches, ending) = all(&mut receiver);
+        assert_eq!(ending, Ending::End);
+        are_all(&batches, 20);
+        assert_eq!(receiver.poll_transport(), Some(Transport::Socket));
+        assert_eq!(receiver.why_not_shared().is_some(), names_why.1);
+    }
+}
+
+#[test]
+fn where_it_is_required_and_can_not_be_both_ends_fail() {
+    for (sending, receiving) in [
+        (wants(Sharing::Require), wants(Sharing::Off)),
+        (wants(Sharing::Off), wants(Sharing::Require)),
+        (wants(Sharing::Require), RemoteOptions::version_1()),
+    ] {
+        let speaks_both = receiving.negotiation == RemoteOptions::default().negotiation;
+        let (mut sender, mut receiver) = open(sending, receiving);
+        until(LONG, "the sender fails", || sender.is_closed());
+        let reason = sender.try_push(data(0..1)).unwrap_err().reason.to_string();
+        assert!(reason.contains("no shared memory"), "{reason}");
+        let (batches, ending) = all(&mut receiver);
+        assert!(batches.is_empty());
+        let Ending::Failed(failure) = ending else {
+            panic!("failed, not {ending}");
+        };
+        let told = failure.to_string().contains("no shared memory");
+        assert!(told || !speaks_both, "{failure}");
+    }
+}
+
+#[test]
+fn a_data_plane_gives_the_best_that_both_ends_allow() {
+    let plane = DataPlane::new();
+    let _off = plane.local_off();
+    for (asked, allowed, expected) in [
+        (
+            TransportChoice::Auto,
+            TransportChoice::Auto,
+            Ok(Transport::Shared),
+        ),
+        (
+            TransportChoice::Shared,
+            TransportChoice::Auto,
+            Ok(Transport::Shared),
+        ),
+        (
+            TransportChoice::Auto,
+            TransportChoice::Shared,
+            Ok(Transport::Shared),
+        ),
+        (
+            TransportChoice::Socket,
+            TransportChoice::Auto,
+            Ok(Transport::Socket),
+        ),
+        (
+            TransportChoice::Auto,
+            TransportChoice::Socket,
+            Ok(Transport::Socket),
+        ),
+        (TransportChoice::Shared, TransportChoice::Socket, Err(())),
+    ] {
+        let options = ListenOptions::new("127.0.0.1", 0).transport(allowed);
+        let listener = plane
+            .listen::<RecordBatch>(options, Bell::thread())
+            .unwrap();
+        let options = ConnectOptions::default().transport(asked).within(LONG);
+        let port = listener.port();
+        let connected = plane.connect::<RecordBatch>("127.0.0.1", port, Bell::thread(), options);
+        match (connected, expected) {
+            (Ok(mut sender), Ok(transport)) => {
+                let mut receiver = listener.accept().unwrap();
+                sender.push(data(0..10)).unwrap();
+                until(LONG, "it is decided", || sender.poll_transport().is_some());
+                assert_eq!(sender.transport(), transport, "{asked} and {allowed}");
+                sender.finish().unwrap();
+                are_all(&all(&mut receiver).0, 10);
+            }
+            (Err(ConnectError::NotShared { why, .. }), Err(())) => {
+                assert!(why.contains("no shared memory"), "{why}");
+            }
+            (connected, expected) => panic!("{connected:?} where {expected:?} is expected"),
+        }
+    }
+}
