@@ -4,7 +4,19 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Long enough that only something lost takes so long, on a busy machine too.
-pub const LONG: Duration = Duration::from_secs(30);
+pub const LONG: Duration = Duration::from_secs(120);
+
+/// Joins a thread that may take as long as it likes while it moves, and returns what it returned.
+///
+/// # Panics
+/// If it panicked, or `moved` says the same for longer than [`LONG`]; `what` is named then.
+pub fn join_while_it_moves<T>(what: &str, thread: JoinHandle<T>, moved: impl Fn() -> u64) -> T {
+    while !thread.is_finished() {
+        let before = moved();
+        until(LONG, what, || thread.is_finished() || moved() != before);
+    }
+    join_within(LONG, what, thread)
+}
 
 /// How often [`one_below`] measures at most.
 pub const TRIES: usize = 10;

@@ -309,6 +309,12 @@ fn cancelling_stops_everything_within_a_second_and_says_what_was_done() {
     );
 }
 
+fn all_that_was_emitted_is_sunk(report: &JobReport) {
+    let emitted: u64 = report.tasks.iter().map(|task| task.source_rows).sum();
+    let sunk: u64 = report.tasks.iter().map(|task| task.sink_rows).sum();
+    assert_eq!(emitted, sunk);
+}
+
 #[test]
 fn draining_ends_the_sources_and_processes_what_they_emitted() {
     let (report, elements) = stop_endless(|handle| handle.drain());
@@ -317,9 +323,7 @@ fn draining_ends_the_sources_and_processes_what_they_emitted() {
         "{:?}",
         report.outcome
     );
-    let emitted: u64 = report.tasks.iter().map(|task| task.source_rows).sum();
-    let sunk: u64 = report.tasks.iter().map(|task| task.sink_rows).sum();
-    assert_eq!(emitted, sunk);
+    all_that_was_emitted_is_sunk(&report);
     assert_eq!(
         elements.last(),
         Some(&StreamElement::Watermark(Watermark::MAX))
@@ -334,9 +338,7 @@ fn stopping_processes_what_was_emitted_but_makes_nothing_final() {
         "{:?}",
         report.outcome
     );
-    let emitted: u64 = report.tasks.iter().map(|task| task.source_rows).sum();
-    let sunk: u64 = report.tasks.iter().map(|task| task.sink_rows).sum();
-    assert_eq!(emitted, sunk);
+    all_that_was_emitted_is_sunk(&report);
     assert!(
         !elements.contains(&StreamElement::Watermark(Watermark::MAX)),
         "no end of time"

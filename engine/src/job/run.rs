@@ -3,30 +3,27 @@
 mod making;
 mod staged;
 mod together;
+mod workers;
 
 pub use together::start_in;
 
 use std::time::Duration;
 
-use ringway_shm::{Bell, Consumer, PopError, Producer, PushError, ring};
+use ringway_shm::{Bell, PopError, PushError};
 
 use crate::clock::{Clock, Monotonic};
 use crate::connect::spill::SpillReport;
 use crate::control::{CancelCause, JobEnd, StopWay};
-use crate::edge::remote::{Links, LinksSeed};
-use crate::placement::CpuId;
 use crate::task::{TaskCommand, TaskError, TaskOutcome, TaskReport};
-use crate::worker::{
-    Host, HostError, HostInUse, HostKind, HostedWorker, IdlePolicy, Worker, WorkerCommand,
-    WorkerEvent, WorkerThread,
-};
+use crate::worker::{Host, HostError, HostInUse, HostKind, IdlePolicy, WorkerCommand, WorkerEvent};
 
-use super::build::{BuildError, Built, BuiltWorker, Part, build};
+use super::build::{BuildError, Built, Part, build};
 use super::cluster::{Cluster, ProcessReport};
 use super::plan::Plan;
-use super::remote::{MakeDriver, RemoteError};
+use super::remote::RemoteError;
 use making::Making;
 use staged::Staged;
+use workers::WorkerLink;
 
 /// Time that tasks have to stop once the job is cancelled or has failed.
 pub(super) const STOP_TIME_MAX: Duration = Duration::from_secs(5);
@@ -38,11 +35,12 @@ const WATCH_TIME_MAX: Duration = Duration::from_millis(100);
 /// can stop it then, and waiting for the job waits on.
 const BEGIN_TIME_MAX: Duration = Duration::from_secs(1);
 
+/// The longest time that a job of several processes which is over waits for the threads of its
+/// workers, whose connections may have peers that hang.
+const LEAVE_TIME_MAX: Duration = Duration::from_secs(2);
+
 /// The longest time without a look at whether all edges to other processes are open.
 const OPENING_LOOK_MAX: Duration = Duration::from_millis(2);
-
-/// Commands and events that may be under way between a worker and the job.
-const CONTROL_RING_ELEMENTS: usize = 256;
 
 /// Room that is kept for the commands that start, end, stop and cancel a job. Each is sent
 /// once, so none of them is ever lost.
@@ -177,17 +175,6 @@ pub struct CommandRefused {
     pub worker: usize,
 }
 
-struct WorkerLink {
-    commands: Producer<WorkerCommand>,
-    events: Consumer<WorkerEvent>,
-    thread: Option<HostedWorker>,
-    opened: bool,
-    /// The names of the tasks that are not over.
-    running: Vec<String>,
-    /// Its thread is gone, and with it the tasks that are not over.
-    lost: bool,
-}
-
 /// Starts a plan: makes its parts, opens them all, and lets them run. When one cannot be
 /// opened, nothing runs, and the job's report says so.
 ///
@@ -219,69 +206,6 @@ fn build_alone(plan: &Plan, host: &Host, chains: Option<&[usize]>) -> Result<Bui
         remote: &mut alone,
     };
     build(plan, host, part)
-}
-
-impl JobHandle {
-    fn add_workers(
-        &mut self,
-        plan: &Plan,
-        options: &RunOptions,
-        host: &Host,
-        built: Built,
-        drivers: Option<&MakeDriver>,
-    ) -> Result<(), JobError> {
-        for (index, worker) in built.workers.into_iter().enumerate() {
-            let thread = WorkerThread {
-                name: format!("ringway-{index}"),
-                cpu: plan.workers[index].map(CpuId),
-                policy: options.idle,
-            };
-            // A worker that cannot be started leaves the others to be cancelled with the handle.
-            let worker = start_worker(host, thread, worker, drivers.cloned(), self)?;
-            self.add_worker(worker);
-        }
-        Ok(())
-    }
-}
-
-fn start_worker(
-    host: &Host,
-    thread: WorkerThread,
-    built: BuiltWorker,
-    driver: Option<MakeDriver>,
-    job: &JobHandle,
-) -> Result<WorkerLink, HostError> {
-    let BuiltWorker { bell, tasks, links } = built;
-    let (commands, receive_commands) = ring(CONTROL_RING_ELEMENTS, job.bell.clone(), bell.clone());
-    let (send_events, events) = ring(CONTROL_RING_ELEMENTS, bell.clone(), job.bell.clone());
-    let running = tasks.iter().map(|task| task.name().to_owned()).collect();
-    let clock = job.clock;
-    let thread = host.spawn(thread, move || {
-        let worker = Worker::new(tasks, clock, bell, receive_commands, send_events);
-        match links.zip(driver) {
-            Some((seed, driver)) => with_links(worker, seed, &driver, clock),
-            None => worker,
-        }
-    })?;
-    Ok(WorkerLink {
-        commands,
-        events,
-        thread: Some(thread),
-        opened: false,
-        running,
-        lost: false,
-    })
-}
-
-/// Lets a worker drive connections. Without a driver their edges fail, which ends the job.
-fn with_links(worker: Worker, seed: LinksSeed, driver: &MakeDriver, clock: Clock) -> Worker {
-    match driver().and_then(|driver| Links::new(seed, driver, clock)) {
-        Ok(links) => worker.with_links(links),
-        Err(error) => {
-            tracing::error!(%error, "a worker cannot drive connections: their edges fail");
-            worker
-        }
-    }
 }
 
 impl JobHandle {
@@ -615,19 +539,17 @@ impl JobHandle {
         let end = self.cluster.as_ref().and_then(Cluster::end);
         let failed_together =
             end.is_some_and(|end| !matches!(end, JobEnd::Ended | JobEnd::Stopped));
+        // A connection whose peer hangs is no reason to wait for long once the job is over in
+        // all processes, and for none once it has failed.
+        let now = self.clock.now();
+        let deadline = match (&self.cluster, failed_together) {
+            (None, _) => None,
+            (Some(_), true) => Some(now),
+            (Some(_), false) => Some(now.after(LEAVE_TIME_MAX)),
+        };
         for worker in &mut self.workers {
-            // A connection whose peer hangs is no reason to wait once the job has failed.
-            let waits = worker
-                .thread
-                .as_ref()
-                .is_some_and(|thread| !thread.is_finished());
-            let over = worker.running.is_empty() || worker.lost;
-            if over
-                && !(failed_together && waits)
-                && let Some(thread) = worker.thread.take()
-            {
-                // A panic has no more to say: what it took with it is known.
-                drop(thread.join());
+            if worker.running.is_empty() || worker.lost {
+                worker.join(deadline, &self.clock);
             }
         }
     }
@@ -688,7 +610,11 @@ impl Drop for JobHandle {
 
 #[cfg(test)]
 mod tests {
+    use ringway_shm::{Consumer, Producer, ring};
+
+    use super::workers::CONTROL_RING_ELEMENTS;
     use super::*;
+    use crate::worker::{Worker, WorkerThread};
 
     /// What a worker has of its rings.
     type WorkerEnds = (Consumer<WorkerCommand>, Producer<WorkerEvent>);
@@ -744,6 +670,30 @@ mod tests {
         let report = handle.wait_timeout(Duration::ZERO).unwrap();
         assert!(matches!(report.outcome, JobOutcome::Ended));
         assert_eq!(report.tasks.len(), 2);
+    }
+
+    #[test]
+    fn a_worker_whose_thread_does_not_end_is_left_behind_in_time() {
+        let (mut handle, (commands, events)) = handle(&[]);
+        let (held, mut let_go) = ring::<()>(1, Bell::thread(), Bell::thread());
+        let clock = handle.clock;
+        let thread = WorkerThread {
+            name: "hangs".to_owned(),
+            cpu: None,
+            policy: IdlePolicy::default(),
+        };
+        let host = Host::new(HostKind::Thread);
+        let hangs = host.spawn(thread, move || {
+            let _ = let_go.pop_blocking(None);
+            Worker::new(Vec::new(), clock, Bell::thread(), commands, events)
+        });
+        let worker = &mut handle.workers[0];
+        worker.thread = Some(hangs.unwrap());
+        let deadline = clock.now().after(Duration::from_millis(50));
+        worker.join(Some(deadline), &clock);
+        assert!(clock.now() >= deadline);
+        assert!(worker.thread.is_none());
+        drop(held);
     }
 
     #[test]

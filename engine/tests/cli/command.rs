@@ -415,7 +415,6 @@ fn with_drain_ctrl_c_ends_the_sources_and_everything_read_is_processed() {
 fn a_job_can_be_told_when_to_drain() {
     let folder = tempfile::tempdir().unwrap();
     let path = job_file(folder.path(), ENDLESS);
-    let since = Instant::now();
     let output = run(&[
         "run",
         path.to_str().unwrap(),
@@ -423,7 +422,6 @@ fn a_job_can_be_told_when_to_drain() {
         "--drain-after",
         "300ms",
     ]);
-    assert!(since.elapsed() < Duration::from_secs(30));
     assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
     assert_eq!(json(&output)["drained"], true);
 }

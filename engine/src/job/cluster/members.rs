@@ -204,23 +204,9 @@ mod tests {
     use std::io::Write;
     use std::net::{TcpListener, TcpStream};
 
+    use super::super::tests::hello;
     use super::*;
-    use crate::control::{ControlOptions, ControlSession, Hello, JobEnd, LeaderOptions, StopWay};
-
-    const PROCESSES: u32 = 2;
-
-    fn hello(process: u32) -> Hello {
-        Hello {
-            job: "flights".to_owned(),
-            version: "1".to_owned(),
-            plan: 1,
-            attempt: 1,
-            process,
-            processes: PROCESSES,
-            run: 0,
-            data_port: 0,
-        }
-    }
+    use crate::control::{ControlOptions, ControlSession, JobEnd, LeaderOptions, StopWay};
 
     /// Process 0 and the other end of its connection to process 1, which has one task.
     struct Led {
@@ -238,7 +224,7 @@ mod tests {
             let (accepted, _) = listener.accept().unwrap();
             let (options, now) = (ControlOptions::default(), Duration::ZERO);
             let mut leader = Leader::new(LeaderOptions {
-                processes: PROCESSES,
+                processes: 2,
                 stop_within: Duration::from_secs(7),
             });
             leader.handle_joined(1).unwrap();

@@ -406,7 +406,7 @@ mod tests {
         }
     }
 
-    fn hello(process: u32) -> Hello {
+    pub(super) fn hello(process: u32) -> Hello {
         Hello {
             job: "flights".to_owned(),
             version: "1".to_owned(),
