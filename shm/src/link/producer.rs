@@ -311,6 +311,17 @@ impl Producer {
         }
     }
 
+    /// Whether the words of messages are to be stored past the caches: those of a link are read
+    /// soon after, and the line that holds eight of them is the first to be taken back.
+    #[inline]
+    fn streams_words(&self) -> bool {
+        match self.stores {
+            Stores::Plain => false,
+            Stores::Streaming => true,
+            Stores::Auto => self.probe.placement() == Placement::Far,
+        }
+    }
+
     /// Where a message behind such a gap begins.
     #[inline]
     pub(crate) fn offset_behind(&self, gap: usize) -> usize {
@@ -333,9 +344,14 @@ impl Producer {
 
     #[inline]
     fn append(&mut self, bytes: usize, kind: u32, len: usize) {
-        // Relaxed: the tail is published behind it.
         let slot = self.side.slot(self.tail);
-        slot.store(slot_of(kind, len), Ordering::Relaxed);
+        if self.streams_words() {
+            stores::stream_word(slot, slot_of(kind, len));
+            self.has_streamed = true;
+        } else {
+            // Relaxed: the tail is published behind it.
+            slot.store(slot_of(kind, len), Ordering::Relaxed);
+        }
         self.tail += 1;
         self.space.write.advance(bytes, self.space.arena_bytes);
     }
