@@ -9,6 +9,16 @@ use crate::edge::EdgeOptions;
 /// large batches become several messages.
 const MESSAGES_MORE: usize = 64;
 
+/// The environment variable that switches shared memory off for the whole process, if it is set
+/// to anything but the empty text and `0`: edges between processes go over sockets then.
+pub const DISABLE_SHARED_VARIABLE: &str = "RINGWAY_DISABLE_SHARED";
+
+/// Whether the environment of this process switches shared memory off.
+pub(crate) fn is_disabled() -> bool {
+    let value = std::env::var_os(DISABLE_SHARED_VARIABLE);
+    value.is_some_and(|value| !value.is_empty() && value != "0")
+}
+
 /// Whether an edge may be over shared memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Sharing {

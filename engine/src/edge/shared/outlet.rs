@@ -48,6 +48,8 @@ pub(in crate::edge) struct Outlet<B: Payload> {
     /// What is left of the last batch.
     pending: Option<Pending>,
     failed: Option<RejectReason>,
+    /// Bytes that the last batch needed which found no room: more than was guessed.
+    needed_bytes: usize,
     /// Rings for the thread of the connection, where the user does not wait for the same bell.
     relays: Option<Bell>,
     stats: RemoteStats,
@@ -102,6 +104,7 @@ impl<B: Payload> Outlet<B> {
             taken: 0,
             pending: None,
             failed: None,
+            needed_bytes: 0,
             relays: None,
             stats: RemoteStats::default(),
         }
@@ -366,12 +369,14 @@ impl<B: Payload> Outlet<B> {
                 let mut room = Room(claim);
                 self.encoder.write(stamp, &mut room);
                 room.0.commit(kind_of_region(prepared.kind), prepared.bytes);
+                self.needed_bytes = 0;
                 self.stats.frames += 1;
                 self.stats.wire_bytes += prepared.bytes as u64;
                 Ok(Written::Yes)
             }
             Err(error) => {
                 self.encoder.give_up();
+                self.needed_bytes = prepared.bytes;
                 match error {
                     ClaimError::Full { .. } => Ok(Written::Full),
                     ClaimError::TooLarge { .. } => Ok(Written::TooLarge),
@@ -405,7 +410,8 @@ impl<B: Payload> Outlet<B> {
     /// in pieces, and begin when there is room for one.
     fn has_space(&mut self, bytes: usize) -> bool {
         let most = self.producer.get_mut().claim_max_bytes();
-        let needed = bytes.saturating_add(MORE_BYTES.min(bytes + 1024)).min(most);
+        let guess = bytes.saturating_add(MORE_BYTES.min(bytes + 1024));
+        let needed = guess.max(self.needed_bytes).min(most);
         self.producer.get_mut().has_room(needed)
     }
 
