@@ -83,7 +83,7 @@ fn a_receiver_that_goes_within_a_large_batch_is_told_to_its_sender() {
 fn a_sender_that_is_ready_for_many_narrow_columns_takes_them() {
     let (mut sender, _receiver) = open();
     let text = || Arc::new(StringArray::from_iter_values(["a"])) as ArrayRef;
-    let columns = (0..200).map(|number| (number.to_string(), text()));
+    let columns = (0..60).map(|number| (number.to_string(), text()));
     let batch = RecordBatch::try_from_iter(columns).unwrap();
     let element = StreamElement::Data(batch);
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());

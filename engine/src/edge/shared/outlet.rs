@@ -212,7 +212,8 @@ impl<B: Payload> Outlet<B> {
                         let most = self.producer.get_mut().claim_max_bytes();
                         let what = format!(
                             "a single row needs more than the {most} bytes that the segment takes \
-                             at a time: make it larger (`segment_bytes`)"
+                             at a time: make it larger (`segment_bytes`), or let the edge go over \
+                             a socket (`transport`)"
                         );
                         self.fail(what);
                         return true;
@@ -280,7 +281,9 @@ impl<B: Payload> Outlet<B> {
     /// As [`depth`](Self::depth), and takes in what that makes room for.
     pub(in crate::edge) fn look(&mut self) -> usize {
         let queued = self.producer.get_mut().len();
-        self.taken = self.producer.get_mut().position() - queued as u64;
+        let taken = self.producer.get_mut().position() - queued as u64;
+        self.stats.grants += u64::from(taken != self.taken);
+        self.taken = taken;
         while let Some((_, bytes)) = self.in_flight.pop_front_if(|(at, _)| *at <= self.taken) {
             self.in_flight_bytes -= bytes;
         }
@@ -289,7 +292,11 @@ impl<B: Payload> Outlet<B> {
 
     /// What it has done.
     pub(in crate::edge) fn stats(&self) -> RemoteStats {
-        self.stats
+        let free = self.edge.capacity_elements.saturating_sub(self.queued());
+        RemoteStats {
+            credit_rows: u32::try_from(free).unwrap_or(u32::MAX),
+            ..self.stats
+        }
     }
 
     fn push_data(&mut self, batch: B, stamp: u64) -> Result<(), Rejected<B>> {

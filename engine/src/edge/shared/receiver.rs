@@ -224,10 +224,7 @@ impl<B: Payload> Receiver<B> {
     }
 
     pub(in crate::edge) fn remote_stats(&self) -> RemoteStats {
-        RemoteStats {
-            copied_bytes: self.decode.stats.copied_bytes + self.decode.regions.copied_bytes(),
-            ..self.decode.stats
-        }
+        self.decode.stats
     }
 
     pub(in crate::edge) fn turn(&mut self) -> &mut Turn {
@@ -377,6 +374,7 @@ impl<B: Payload> Decode<B> {
         kind: RegionKind,
         message: Message<'_>,
     ) -> Result<(StreamElement<B>, u64), FailureKind> {
+        self.stats.wire_bytes += message.bytes().len() as u64;
         let is_small = message.bytes().len() < LEASE_BYTES_MIN;
         if is_small || kind == RegionKind::Messages {
             return self.bytes(kind, message.bytes());
@@ -387,7 +385,10 @@ impl<B: Payload> Decode<B> {
                 self.element(batch)
             }
             // Batches that are kept hold too much of the segment.
-            Err(message) => self.bytes(kind, message.bytes()),
+            Err(message) => {
+                self.stats.copied_bytes += message.bytes().len() as u64;
+                self.bytes(kind, message.bytes())
+            }
         }
     }
 
