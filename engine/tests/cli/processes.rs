@@ -257,7 +257,10 @@ fn a_process_that_hangs_fails_the_job_within_its_time_and_is_named() {
         assert_eq!(code, Some(1), "{errors}");
         let error = summary["error"].as_str().unwrap();
         assert!(error.starts_with(&format!("process {stopped} ")), "{error}");
-        assert!(error.contains("has said nothing for 3 s"), "{error}");
+        // How long that was, which is longer on a machine that has others to run.
+        let (_, silent) = error.split_once("has said nothing for ").expect(error);
+        let seconds: u32 = silent.split(' ').next().unwrap().parse().expect(error);
+        assert!(seconds >= 3, "{error}");
         signal(&victim, Signal::CONT);
         let (code, summary, _) = code_and_summary(victim);
         assert_eq!(

@@ -136,9 +136,15 @@ pub fn fill<S: EdgeSubject, B: Payload>(
     room: usize,
     mut element: impl FnMut(usize) -> StreamElement<B>,
 ) -> Vec<StreamElement<B>> {
+    let sent = |sender: &Sender<B>| {
+        let stats = sender.remote_stats();
+        stats.map(|stats| (stats.frames, stats.wire_bytes))
+    };
     let mut taken = Vec::new();
+    let since = Instant::now();
     loop {
         let next = element(taken.len());
+        let before = sent(sender);
         let pushed = match subject.is_instant() {
             true => sender.try_push(next.clone()),
             false => sender.push_timeout(next.clone(), STAYS),
@@ -147,7 +153,11 @@ pub fn fill<S: EdgeSubject, B: Payload>(
             Ok(()) => taken.push(next),
             Err(rejected) => {
                 assert_eq!(rejected.reason, RejectReason::Full);
-                break;
+                // Who has not begun to send, or goes on, only has not had the time.
+                let still = before == sent(sender) && before.is_none_or(|(frames, _)| frames > 0);
+                if still || since.elapsed() > LONG {
+                    break;
+                }
             }
         }
     }
