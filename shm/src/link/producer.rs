@@ -333,9 +333,14 @@ impl Producer {
 
     #[inline]
     fn append(&mut self, bytes: usize, kind: u32, len: usize) {
-        // Relaxed: the tail is published behind it.
         let slot = self.side.slot(self.tail);
-        slot.store(slot_of(kind, len), Ordering::Relaxed);
+        if self.probe.placement() == Placement::Far {
+            stores::stream_word(slot, slot_of(kind, len));
+            self.has_streamed = true;
+        } else {
+            // Relaxed: the tail is published behind it.
+            slot.store(slot_of(kind, len), Ordering::Relaxed);
+        }
         self.tail += 1;
         self.space.write.advance(bytes, self.space.arena_bytes);
     }

@@ -9,6 +9,10 @@
 use std::fs;
 use std::sync::OnceLock;
 
+use crate::sync::AtomicU64;
+#[cfg(any(not(target_arch = "x86_64"), loom))]
+use crate::sync::Ordering;
+
 /// How bytes are copied into the segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stores {
@@ -67,6 +71,20 @@ pub(crate) fn copy_streaming(to: &mut [u8], from: &[u8]) {
     let (from_body, from_tail) = from_rest.split_at(body);
     stream_lines(to_body, from_body);
     to_tail.copy_from_slice(from_tail);
+}
+
+/// Stores a word past the caches. The caller executes [`settle`] before it publishes.
+#[cfg(all(target_arch = "x86_64", not(loom)))]
+#[inline]
+pub(crate) fn stream_word(to: &AtomicU64, word: u64) {
+    use core::arch::x86_64::_mm_stream_si64;
+    // SAFETY: it is one aligned store of eight bytes, as an atomic one is; `settle` orders it.
+    unsafe { _mm_stream_si64(to.as_ptr().cast(), word as i64) };
+}
+
+#[cfg(any(not(target_arch = "x86_64"), loom))]
+pub(crate) fn stream_word(to: &AtomicU64, word: u64) {
+    to.store(word, Ordering::Relaxed);
 }
 
 /// Makes streaming stores visible before what is stored next.
