@@ -126,7 +126,7 @@ fn what_a_hostile_sender_puts_into_its_segment_is_an_error_and_nothing_else() {
             }
         }
         for _ in 0..20 {
-            drop(receiver.poll_priority());
+            let _ = receiver.poll_priority();
             receiver.peek_until(u64::MAX, |_| {});
             drop(receiver.try_pop());
         }
