@@ -477,6 +477,35 @@ fn check_shows_which_process_runs_what_and_what_goes_between_them() {
 }
 
 #[test]
+fn shared_memory_that_is_switched_off_is_said_of_each_edge() {
+    let flights = Example::in_folder_of_its_own();
+    let job = flights.job();
+    let args = [
+        "run",
+        job,
+        "--json",
+        "--processes",
+        "2",
+        "--parallelism",
+        "2",
+    ];
+    let mut command = ringway(&args);
+    command.env("RINGWAY_DISABLE_SHARED", "1");
+    let (code, summary, errors) = code_and_summary(started(&mut command));
+    assert_eq!(code, Some(0), "{errors}");
+    flights.assert_outputs();
+    let edges = summary["edges"].as_array().expect("a list");
+    let mut between = 0;
+    for edge in edges.iter().filter(|edge| edge["transport"] != "local") {
+        assert_eq!(edge["transport"], "socket");
+        let why = edge["not_shared"].as_str().expect("a reason");
+        assert!(why.contains("RINGWAY_DISABLE_SHARED"), "{why}");
+        between += 1;
+    }
+    assert!(between > 0, "{summary}");
+}
+
+#[test]
 fn a_transport_that_can_not_be_is_refused_before_anything_runs() {
     let folder = tempfile::tempdir().unwrap();
     let job = endless(folder.path());

@@ -202,6 +202,11 @@ impl RemoteEdge {
         &self.sending
     }
 
+    /// Where its receivers are driven.
+    pub fn receiving(&self) -> &LinksHandle {
+        &self.receiving
+    }
+
     /// The same, with its options changed.
     pub fn with(&self, change: impl FnOnce(&mut RemoteOptions)) -> Self {
         let mut other = self.clone();

@@ -8,6 +8,7 @@ use ringway_shm::Bell;
 use super::reasons::Names;
 use super::sender::FinishError;
 use super::shared::{RemoteStats, Shared};
+use crate::edge::RejectReason;
 use crate::edge::shared::Gone;
 
 /// A connection that carries nothing: while it is open the other end lives.
@@ -41,6 +42,11 @@ impl Connection {
     /// Whether the other end is gone.
     pub(in crate::edge) fn is_gone(&self) -> bool {
         self.gone.get().is_some()
+    }
+
+    /// Why the stream has failed while the thread of the connection had it, if it did.
+    pub(in crate::edge) fn failure(&self) -> Option<RejectReason> {
+        self.shared.outcome()?.as_ref().err().cloned()
     }
 
     /// Says why, once it is.

@@ -135,7 +135,8 @@ impl<B: Payload> SenderSeat<B> {
                         SenderLink::new(ring, session, codec, compression, names, shared);
                     if let Some(ordered) = ordered {
                         let (edge, options) = (parts.edge, parts.remote.shared);
-                        link.set_sharing(ordered, edge, options, parts.remote.identity);
+                        let patience = parts.remote.stalled_after;
+                        link.set_sharing(ordered, edge, options, parts.remote.identity, patience);
                     }
                     links.insert(connection, Box::new(link));
                 }

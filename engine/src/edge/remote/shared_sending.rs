@@ -196,6 +196,11 @@ impl<B: Payload> SharedSending<B> {
     fn conclude(&mut self, outcome: Result<(), RejectReason>) {
         if let Some(outlet) = self.outlet.take() {
             self.shared.publish(outlet.stats());
+            if outcome.is_err() && !self.is_left {
+                // So that the user's half finds out why, whatever it does next.
+                *self.place.lock() = Some(outlet);
+                self.shared.bell().ring();
+            }
         }
         if let Err(reason) = &outcome
             && let Some(ring) = self.ring.take()

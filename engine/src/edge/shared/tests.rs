@@ -6,11 +6,11 @@ use arrow::array::RecordBatch;
 use ringway_shm::Bell;
 use ringway_shm::link::{DESCRIPTORS, Incoming, LinkConfig, Outgoing, Producer};
 
-use super::entry::small_of_barrier;
+use super::entry::{small_of, small_of_barrier};
 use super::receiver::{Receiver, ReceiverParts};
 use crate::edge::remote::Connection;
 use crate::edge::{EdgeOptions, Ending, FailureKind, Popped};
-use crate::element::Barrier;
+use crate::element::{Barrier, StreamElement, Watermark};
 use crate::wire::Wired;
 
 /// The kinds of a batch, and of a watermark.
@@ -75,6 +75,26 @@ fn a_barrier_that_has_overtaken_what_can_not_be_read_is_given_and_then_the_failu
 }
 
 #[test]
+fn what_came_before_what_can_not_be_read_is_taken_though_a_barrier_has_overtaken_both() {
+    let (mut producer, mut receiver) = receiver();
+    let watermark = StreamElement::<()>::Watermark(Watermark::active(5));
+    let small = small_of(&watermark, 0).unwrap();
+    producer.push_small(small.kind, small.bytes()).unwrap();
+    push(&mut producer, FLAT, b"no region");
+    let barrier = Barrier::unaligned(7);
+    let small = small_of_barrier(&barrier, 0);
+    producer
+        .try_push_priority(small.kind, small.bytes())
+        .unwrap();
+    assert_eq!(receiver.poll_priority(), Some((barrier, 1)));
+    let popped = receiver.try_pop();
+    let watermark = StreamElement::Watermark(Watermark::active(5));
+    assert_eq!(popped, Popped::Element(watermark));
+    failure(receiver.try_pop());
+    assert!(producer.is_closed());
+}
+
+#[test]
 fn a_message_of_no_kind_and_one_of_another_length_end_the_stream_and_the_sender_is_told() {
     for (kind, bytes) in [(99, &b""[..]), (WATERMARK, b"short"), (FLAT, b"")] {
         let (mut producer, mut receiver) = receiver();
@@ -106,7 +126,7 @@ fn what_a_hostile_sender_puts_into_its_segment_is_an_error_and_nothing_else() {
             }
         }
         for _ in 0..20 {
-            drop(receiver.poll_priority());
+            let _ = receiver.poll_priority();
             receiver.peek_until(u64::MAX, |_| {});
             drop(receiver.try_pop());
         }
