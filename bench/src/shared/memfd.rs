@@ -2,7 +2,7 @@
 //! either side, nothing checked and nothing kept. It is the limit that the link is held to, so it
 //! stands here and not with the code that is used.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -167,7 +167,7 @@ impl RingIn {
     }
 
     /// What to pass to the other process.
-    pub(crate) fn descriptor(&self) -> impl AsFd + '_ {
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         self.memory.descriptor.as_fd()
     }
 
@@ -244,7 +244,7 @@ impl RingOut {
     }
 
     /// What to pass to the other process.
-    pub(crate) fn descriptor(&self) -> impl AsFd + '_ {
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         self.memory.descriptor.as_fd()
     }
 
@@ -321,7 +321,7 @@ impl WakeUps {
     }
 
     /// What to pass to the other process.
-    pub(crate) fn descriptor(&self) -> impl AsFd + '_ {
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         self.0.descriptor.as_fd()
     }
 

@@ -1,7 +1,6 @@
 //! Messages one way, over whatever carries them.
 
 use std::io::{Read, Write};
-use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
 use ringway_shm::Bell;
@@ -48,7 +47,7 @@ pub(super) fn send(
         }
         Carrier::Memfd(copied) => {
             let way = RingIn::make(bytes, copied)?;
-            pass(&stream, &[way.descriptor().as_fd()])?;
+            pass(&stream, &[way.descriptor()])?;
             push_all(way, &mut stream, payloads, course.count)
         }
         #[cfg(feature = "iceoryx2")]

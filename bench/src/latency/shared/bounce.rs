@@ -31,8 +31,7 @@ pub(super) fn ask(echo: Echo, meeting: &Meeting, trips: &Trips) -> Result<Times,
         Echo::Memfd => {
             let there = RingIn::make(RAW_BYTES, Copied::Plain)?;
             let back = RingOut::make(RAW_BYTES)?.impatient();
-            let memories = [there.descriptor(), back.descriptor()];
-            pass(&stream, &memories.each_ref().map(AsFd::as_fd))?;
+            pass(&stream, &[there.descriptor(), back.descriptor()])?;
             ask_all(there, back, stream, trips.count)
         }
         #[cfg(feature = "iceoryx2")]
@@ -47,7 +46,7 @@ pub(super) fn ask(echo: Echo, meeting: &Meeting, trips: &Trips) -> Result<Times,
         }
         Echo::Futex => {
             let words = WakeUps::make()?;
-            pass(&stream, &[words.descriptor().as_fd()])?;
+            pass(&stream, &[words.descriptor()])?;
             let mut times = Times::begin()?;
             for number in 0..trips.count {
                 words.ask(number as u32 + 1);
