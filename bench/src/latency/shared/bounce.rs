@@ -1,7 +1,6 @@
 //! 64 bytes there and back.
 
 use std::io::Read;
-use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
 use ringway_shm::Bell;
@@ -41,7 +40,7 @@ pub(super) fn ask(echo: Echo, meeting: &Meeting, trips: &Trips) -> Result<Times,
             let back = services.subscriber(&answer, RAW_BYTES)?.impatient();
             let there = services.publisher(&out, RAW_BYTES)?;
             // Now there is someone for the other process to publish for.
-            pass(&stream, &[stream.as_fd()])?;
+            pass(&stream, &[std::os::fd::AsFd::as_fd(&stream)])?;
             ask_all(there, back, stream, trips.count)
         }
         Echo::Futex => {
