@@ -92,7 +92,7 @@ pub(super) fn receive(course: &Course) -> Result<Received, BenchError> {
     match course.carrier {
         Carrier::Link => {
             let stream = join(&course.meeting)?;
-            let way = link_out(&stream, &Bell::descriptor()?, bytes, Idle::Adaptive)?;
+            let way = link_out(&stream, &Bell::descriptor()?, bytes, Idle::Spin)?;
             pop_all(way, course.count)
         }
         Carrier::Memfd(_) => {
