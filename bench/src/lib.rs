@@ -34,3 +34,4 @@ pub use cli::{
 pub use cpus::CpuPair;
 pub use error::BenchError;
 pub use host::Host;
+pub use job::keep_freed_memory;

@@ -3,10 +3,14 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use ringway_bench::Cli;
+use ringway_bench::{Cli, Command, keep_freed_memory};
 
 fn main() -> ExitCode {
-    match ringway_bench::run(&Cli::parse()) {
+    let cli = Cli::parse();
+    if matches!(cli.command, Command::Job) {
+        keep_freed_memory();
+    }
+    match ringway_bench::run(&cli) {
         Ok(text) => {
             print!("{text}");
             ExitCode::SUCCESS

@@ -119,12 +119,16 @@ pub trait Driver {
     /// comes as [`Completion::Read`]; bytes that were under way to a chunk are put into the body
     /// and counted as copied. [`Completion::BodyProgress`] tells of bytes, [`Completion::Body`]
     /// gives it back when it is full, or when the connection is over (before `Eof` or `Lost`).
+    ///
+    /// # Panics
+    /// If the driver has one of this connection.
     fn read_body(&mut self, connection: ConnectionId, body: Body);
 
     /// Ends the sending direction (FIN) once the send in flight is done.
     fn shutdown_write(&mut self, connection: ConnectionId);
 
-    /// Ends the connection and drops its socket; [`Completion::Closed`] follows.
+    /// Ends the connection and drops its socket; [`Completion::Closed`] follows. What was done
+    /// on it before and not handed out yet is dropped, also a socket that was to be given back.
     fn close(&mut self, connection: ConnectionId);
 
     /// Bytes that the kernel holds and the peer has not acknowledged (0: it has all), where

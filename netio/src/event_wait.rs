@@ -9,7 +9,7 @@ use glommio::net::UnixStream;
 use glommio::timer::Timer;
 use rustix::io::Errno;
 
-use crate::executor::yield_now;
+use crate::executor::{TIME_MAX, yield_now};
 
 /// Waits until `eventfd` is readable (true), at most for `timeout` (false), while the
 /// executor's other tasks run. The count is left to whoever reads it, and may have been there
@@ -41,7 +41,7 @@ pub async fn readable(eventfd: BorrowedFd<'_>, timeout: Duration) -> io::Result<
         }
     };
     let timed_out = async {
-        Timer::new(timeout).await;
+        Timer::new(timeout.min(TIME_MAX)).await;
         Ok(false)
     };
     polled.or(timed_out).await
@@ -103,6 +103,21 @@ mod tests {
                 "{waited:?}"
             );
             assert_eq!(count(&event), Some(1));
+            thread.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_wait_for_ever_ends_when_another_thread_writes() {
+        on_executor(|event| async move {
+            let ringer = event.try_clone().unwrap();
+            let thread = std::thread::spawn(move || ring(&ringer));
+            let asleep = async {
+                sleep(Duration::MAX).await;
+                panic!("for ever is over");
+            };
+            let waited = readable(event.as_fd(), Duration::MAX);
+            assert!(waited.or(asleep).await.unwrap());
             thread.join().unwrap();
         });
     }

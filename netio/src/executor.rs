@@ -38,6 +38,9 @@ const PREEMPT_TIMER: Duration = Duration::from_secs(1);
 /// The longest wait for I/O that is ready already.
 const IO_TURN_MAX: Duration = Duration::from_millis(10);
 
+/// Longer than anything runs, and short enough to be added to the time of a host: a century.
+pub(crate) const TIME_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
 /// An executor, bound to the thread that made it.
 pub struct Executor {
     inner: LocalExecutor,
@@ -143,7 +146,7 @@ pub async fn yield_now() {
 /// # Panics
 /// Outside of an executor.
 pub async fn sleep(time: Duration) {
-    glommio::timer::sleep(time).await;
+    glommio::timer::sleep(time.min(TIME_MAX)).await;
 }
 
 fn enough_locked_memory(max_bytes: Option<u64>) -> Result<(), Denial> {

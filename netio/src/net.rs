@@ -11,13 +11,14 @@ mod connect_error;
 mod host_port;
 mod options;
 mod resolve;
+mod tcp;
 
 pub use bind::{BindError, Bound, DATA_BIND_HOST_VARIABLE, bind, data_bind_host};
 pub use connect::{ConnectOptions, Connecting, connect};
 pub use connect_error::{Attempt, ConnectError};
 pub use host_port::{HostPort, InvalidHostPort};
 pub use options::{
-    KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_PROBES, TEND_EVERY, USER_TIMEOUT,
+    KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_PROBES, REPEAT_MAX, TEND_EVERY, USER_TIMEOUT,
     set_stream_options, tend_stream, unacknowledged_bytes,
 };
 pub use resolve::Resolving;

@@ -2,6 +2,8 @@
 
 #![allow(clippy::disallowed_methods)]
 
+use std::fs;
+use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -16,8 +18,15 @@ const PEERS: usize = 5;
 #[test]
 fn peers_wait_while_descriptors_are_used_up_and_are_accepted_afterwards() {
     over(EpollDriver::new().unwrap());
+    leaves_nothing(|| Ok(Box::new(EpollDriver::new()?)));
     match UringDriver::new() {
-        Ok(driver) => over(driver),
+        Ok(driver) => {
+            over(driver);
+            leaves_nothing(|| {
+                let driver = UringDriver::new().map_err(io::Error::other)?;
+                Ok(Box::new(driver))
+            });
+        }
         Err(denial) => assert_eq!(probe::driver().usable(), Err(denial)),
     }
 }
@@ -51,7 +60,42 @@ fn over(mut driver: impl Driver) {
     assert!(completions.iter().all(accepted), "{completions:?}");
 }
 
-fn poll_for(driver: &mut impl Driver, time: Duration, completions: &mut Vec<Completion>) {
+/// Neither what cannot be made nor what is dropped while it waits for descriptors keeps one.
+fn leaves_nothing(open: impl Fn() -> io::Result<Box<dyn Driver>>) {
+    let made = open().unwrap();
+    drop(made);
+    let before = descriptors();
+    let mut driver = open().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    driver.listen(listener.into()).unwrap();
+    let peer = tcp_socket();
+    let mut hoard = use_up();
+    connect(&peer, &address).unwrap();
+    let mut completions = Vec::new();
+    poll_for(&mut *driver, Duration::from_millis(100), &mut completions);
+    let told = |told: &Completion| matches!(told, Completion::AcceptDelayed { .. });
+    assert!(completions.iter().all(told) && completions.len() == 1);
+    // With every descriptor more that is there, something else cannot be had.
+    let mut failures = 0;
+    while open().is_err() {
+        failures += 1;
+        assert!(hoard.pop().is_some(), "it takes so many descriptors");
+    }
+    assert!(failures > 1, "{failures}");
+    drop((driver, hoard, peer));
+    assert_eq!(descriptors(), before);
+}
+
+fn descriptors() -> usize {
+    fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+fn poll_for(
+    driver: &mut (impl Driver + ?Sized),
+    time: Duration,
+    completions: &mut Vec<Completion>,
+) {
     let begin = Instant::now();
     let mut polls = 0;
     while begin.elapsed() < time {

@@ -18,6 +18,10 @@
 //! assert_eq!(consumer.try_pop(), Err(PopError::Finished));
 //! ```
 //!
+//! Between two processes there is a [`link`] of bytes: each side owns a
+//! [`segment`] that the other can only read, and both meet by
+//! [`passing`] descriptors over a Unix stream.
+//!
 //! All atomics of the project, and all reasoning about memory order, are in
 //! this crate. Its models run under loom: `scripts/loom`.
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]

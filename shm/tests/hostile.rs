@@ -12,7 +12,7 @@ use common::forged::{
     ARENA, FIRST_SLOT, FREED, Forged, HEAD, LETTER, LETTERS, LETTERS_TAKEN, PIN, SLOTS, TAIL,
 };
 use common::{Random, content};
-use ringway_shm::link::{ClaimError, Consumer, Corrupt, PopError, Producer};
+use ringway_shm::link::{ClaimError, Consumer, Corrupt, Lease, PopError, Producer};
 
 const GAP: u32 = u32::MAX;
 
@@ -183,8 +183,16 @@ fn scribble(random: &mut Random, forged: &Forged, places: &[usize]) {
     forged.set(offset, value);
 }
 
+/// What reads all that a consumer gives.
+#[derive(Default)]
+struct User {
+    sum: u64,
+    kept: Vec<Lease>,
+}
+
 /// Uses a consumer in every way, and reads all that it gives. Returns whether it is alive.
-fn use_consumer(random: &mut Random, consumer: &mut Consumer, sum: &mut u64) -> bool {
+fn use_consumer(random: &mut Random, consumer: &mut Consumer, user: &mut User) -> bool {
+    let User { sum, kept } = user;
     let mut add = |bytes: &[u8]| bytes.iter().for_each(|byte| *sum += u64::from(*byte));
     match random.below(8) {
         0 => consumer.flush(),
@@ -209,9 +217,11 @@ fn use_consumer(random: &mut Random, consumer: &mut Consumer, sum: &mut u64) -> 
                 add(message.bytes());
                 if let Ok(lease) = message.lease() {
                     add(lease.as_ref());
-                    if random.below(2) == 0 {
-                        std::mem::forget(lease);
-                    }
+                    kept.push(lease);
+                }
+                if random.below(4) == 0 && !kept.is_empty() {
+                    let lease = kept.swap_remove(random.below(kept.len() as u64) as usize);
+                    add(lease.as_ref());
                 }
             }
             Err(end) => return end == PopError::Empty,
@@ -223,10 +233,10 @@ fn use_consumer(random: &mut Random, consumer: &mut Consumer, sum: &mut u64) -> 
 #[test]
 fn a_consumer_survives_whatever_its_producer_writes() {
     let mut random = Random::new();
-    let mut sum = 0;
     for _ in 0..150 {
         let forged = Forged::producer();
         let mut consumer = consumer(&forged);
+        let mut user = User::default();
         let slots: Vec<usize> = (0..16).map(|slot| FIRST_SLOT + 8 * slot).collect();
         let places = [&[TAIL, TAIL, LETTERS, LETTER][..], &slots].concat();
         for number in 0..SLOTS {
@@ -234,7 +244,7 @@ fn a_consumer_survives_whatever_its_producer_writes() {
         }
         for _ in 0..150 {
             scribble(&mut random, &forged, &places);
-            if !use_consumer(&mut random, &mut consumer, &mut sum) {
+            if !use_consumer(&mut random, &mut consumer, &mut user) {
                 break;
             }
         }
@@ -244,10 +254,10 @@ fn a_consumer_survives_whatever_its_producer_writes() {
 #[test]
 fn a_consumer_survives_a_producer_that_writes_at_the_same_time() {
     let mut random = Random::new();
-    let mut sum = 0;
     for _ in 0..30 {
         let forged = Forged::producer();
         let mut consumer = consumer(&forged);
+        let mut user = User::default();
         let done = AtomicBool::new(false);
         let mut scribbling = Random(random.next());
         thread::scope(|scope| {
@@ -258,7 +268,7 @@ fn a_consumer_survives_a_producer_that_writes_at_the_same_time() {
                 }
             });
             for _ in 0..2000 {
-                if !use_consumer(&mut random, &mut consumer, &mut sum) {
+                if !use_consumer(&mut random, &mut consumer, &mut user) {
                     break;
                 }
             }

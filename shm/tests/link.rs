@@ -306,6 +306,68 @@ fn a_sleeping_producer_is_woken_when_there_is_room_and_only_if_it_waits() {
 }
 
 #[test]
+fn a_consumer_that_takes_no_more_says_why_once_and_wakes_the_producer() {
+    let (mut producer, mut consumer) = pair(&small());
+    assert!(!producer.is_closed() && producer.closed().unwrap().is_none());
+    let bell = producer.producer_bell().clone();
+    bell.arm();
+    consumer.close(5, b"the operator has failed");
+    consumer.close(6, b"later");
+    assert!(bell.park(LONG));
+    assert!(producer.is_closed());
+    let reason = producer.closed().unwrap().unwrap();
+    assert_eq!(
+        (reason.kind, reason.bytes()),
+        (5, &b"the operator has failed"[..])
+    );
+    // What was on the way may still be pushed, in vain.
+    push(&mut producer, b"on the way").unwrap();
+}
+
+#[test]
+fn a_producer_with_bounds_of_its_own_is_woken_by_what_is_given_back() {
+    let (mut producer, mut consumer) = pair(&small());
+    push(&mut producer, b"one").unwrap();
+    producer.wait_for_room();
+    let bell = producer.producer_bell().clone();
+    bell.arm();
+    drop(consumer.try_pop().unwrap());
+    consumer.flush();
+    assert!(bell.park(LONG));
+    // It waits until it has claimed.
+    push(&mut producer, b"two").unwrap();
+    producer.flush();
+    bell.arm();
+    drop(consumer.try_pop().unwrap());
+    consumer.flush();
+    assert!(!bell.park(Some(Duration::from_millis(5))));
+}
+
+#[test]
+fn a_watch_tells_of_everything_that_the_peer_has_published_and_of_nothing_twice() {
+    let (mut producer, mut consumer) = pair(&small());
+    let (mut of_consumer, mut of_producer) = (producer.watch(), consumer.watch());
+    assert!(!of_consumer.has_news() && !of_producer.has_news());
+    push(&mut producer, b"one").unwrap();
+    assert!(!of_producer.has_news());
+    producer.flush();
+    assert!(of_producer.has_news() && !of_producer.has_news());
+    producer.try_push_priority(1, b"letter").unwrap();
+    assert!(of_producer.has_news() && !of_producer.has_news());
+    let lease = consumer.try_pop().unwrap().lease().unwrap();
+    consumer.flush();
+    assert!(of_consumer.has_news() && !of_consumer.has_news());
+    drop(lease);
+    consumer.flush();
+    assert!(of_consumer.has_news() && !of_consumer.has_news());
+    consumer.take_priority().unwrap().unwrap();
+    assert!(of_consumer.has_news() && !of_consumer.has_news());
+    consumer.close(1, b"");
+    drop((producer, consumer));
+    assert!(of_consumer.has_news() && !of_consumer.has_news());
+}
+
+#[test]
 fn two_threads_that_sleep_and_wake_lose_nothing() {
     let config = LinkConfig {
         messages_max: 4,

@@ -7,6 +7,8 @@
 //! Run by `scripts/loom`.
 #![cfg(loom)]
 
+use std::mem::ManuallyDrop;
+
 use loom::thread;
 use ringway_shm::Bell;
 use ringway_shm::link::{ClaimError, Consumer, PopError, Producer, model};
@@ -120,22 +122,32 @@ fn bytes_are_overwritten_only_after_they_were_given_back() {
     });
 }
 
+/// Shows that these models can fail. What belongs to loom must not be dropped while its panic
+/// unwinds.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn a_consumer_that_does_not_look_again_after_arming_sleeps_for_ever() {
     check(|| {
-        let (mut producer, mut consumer) = pair(4, 4);
-        let bell = consumer.consumer_bell().clone();
+        let (mut producer, consumer) = pair(4, 4);
+        let mut consumer = ManuallyDrop::new(consumer);
+        let bell = ManuallyDrop::new(consumer.consumer_bell().clone());
         // The first message rings for a sleep that may have begun before.
         push(&mut producer, 1);
-        let _ = consumer.try_pop().unwrap();
+        assert_eq!(consumer.try_pop().unwrap().bytes(), [1]);
         bell.clear();
-        let pushing = thread::spawn(move || push(&mut producer, 2));
-        while consumer.try_pop().is_err() {
+        let pushing = ManuallyDrop::new(thread::spawn(move || {
+            push(&mut producer, 2);
+            producer
+        }));
+        if !consumer.is_ready() {
             bell.arm();
             bell.park(None);
         }
-        pushing.join().unwrap();
+        drop(ManuallyDrop::into_inner(pushing).join().unwrap());
+        drop((
+            ManuallyDrop::into_inner(bell),
+            ManuallyDrop::into_inner(consumer),
+        ));
     });
 }
 
@@ -226,6 +238,32 @@ fn a_priority_message_is_read_whole_and_wakes() {
             );
         }
         pushing.join().unwrap();
+    });
+}
+
+#[test]
+fn a_sleeping_producer_learns_that_the_consumer_takes_no_more_and_why() {
+    check(|| {
+        let (mut producer, mut consumer) = pair(4, 4);
+        let bell = producer.producer_bell().clone();
+        // The first ring is for a sleep that may have begun before.
+        producer.wait_for_room();
+        push(&mut producer, 1);
+        assert_eq!(pop(&mut consumer), 1);
+        consumer.flush();
+        bell.clear();
+        let closing = thread::spawn(move || consumer.close(5, &[6; 9]));
+        while !producer.is_closed() {
+            bell.arm();
+            if producer.is_closed() {
+                bell.disarm();
+            } else {
+                bell.park(None);
+            }
+        }
+        let reason = producer.closed().unwrap().unwrap();
+        assert_eq!((reason.kind, reason.bytes()), (5, &[6; 9][..]));
+        closing.join().unwrap();
     });
 }
 

@@ -1,32 +1,41 @@
 //! Random choices that can be made again.
 
+use std::hash::BuildHasher;
+
 /// The environment variable that replays a randomised test.
 pub const SEED_VARIABLE: &str = "RINGWAY_SEED";
 
-/// A source of random numbers that says its seed when the test fails.
+/// The seed in [`SEED_VARIABLE`], or one that is new.
+///
+/// # Panics
+/// If the variable is set to something that is no number.
+pub fn seed() -> u64 {
+    match std::env::var(SEED_VARIABLE) {
+        Ok(seed) => seed.parse().expect("RINGWAY_SEED is a number"),
+        // Keyed anew each time.
+        Err(_) => std::hash::RandomState::new().hash_one(SEED_VARIABLE),
+    }
+}
+
+/// A source of random numbers.
 pub struct Seeded {
-    seed: u64,
     state: u64,
 }
 
 impl Seeded {
-    /// Starts from the seed in [`SEED_VARIABLE`], or from one taken from the clock.
+    /// Starts from [`seed`], and prints it, which the output of a test that fails shows.
     ///
     /// # Panics
     /// If the variable is set to something that is no number.
     pub fn new() -> Self {
-        let seed = match std::env::var(SEED_VARIABLE) {
-            Ok(seed) => seed.parse().expect("RINGWAY_SEED is a number"),
-            Err(_) => std::time::SystemTime::now()
-                .duration_since(std::time::UNIX_EPOCH)
-                .map_or(1, |since| since.as_nanos() as u64),
-        };
+        let seed = seed();
+        println!("{SEED_VARIABLE}={seed}");
         Self::from_seed(seed)
     }
 
     /// Starts from this seed.
     pub fn from_seed(seed: u64) -> Self {
-        Self { seed, state: seed }
+        Self { state: seed }
     }
 
     /// The next number (the generator SplitMix64).
@@ -50,13 +59,5 @@ impl Seeded {
 impl Default for Seeded {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-impl Drop for Seeded {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("replay with {SEED_VARIABLE}={}", self.seed);
-        }
     }
 }

@@ -5,7 +5,6 @@
 
 use std::fs;
 use std::io::Cursor;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{
@@ -24,6 +23,7 @@ use arrow::json::ReaderBuilder;
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 use ringway::wire::ipc::{IpcError, IpcFileReader, IpcStreamReader};
+use ringway_tests::sockets::bad_ipc;
 
 /// What a stream gave: its batches, and how it ended.
 struct Outcome {
@@ -54,10 +54,6 @@ fn read_into(bytes: &[u8], batches: &mut Vec<RecordBatch>) -> Result<(), IpcErro
     Ok(())
 }
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/bad-ipc")
-}
-
 struct Case {
     name: String,
     expect: String,
@@ -67,7 +63,7 @@ struct Case {
 }
 
 fn cases() -> Vec<Case> {
-    let manifest = fs::read(folder().join("manifest.json")).unwrap();
+    let manifest = fs::read(bad_ipc().join("manifest.json")).unwrap();
     let manifest: Vec<serde_json::Value> = serde_json::from_slice(&manifest).unwrap();
     let case = |entry: &serde_json::Value| {
         let text = |key: &str| entry[key].as_str().unwrap().to_owned();
@@ -76,7 +72,7 @@ fn cases() -> Vec<Case> {
             expect: text("expect"),
             rows: entry["rows"].as_u64().map(|rows| rows as usize),
             values: entry.get("values").cloned(),
-            bytes: fs::read(folder().join(text("file"))).unwrap(),
+            bytes: fs::read(bad_ipc().join(text("file"))).unwrap(),
         }
     };
     let cases: Vec<_> = manifest.iter().map(case).collect();
@@ -151,7 +147,7 @@ fn memory_stays_within_the_stated_limits() {
         "bomb_many_buffers",
         "lz4_claim_2p60",
     ] {
-        let bytes = fs::read(folder().join(format!("{name}.arrows"))).unwrap();
+        let bytes = fs::read(bad_ipc().join(format!("{name}.arrows"))).unwrap();
         let _ = read(&bytes);
     }
     let status = fs::read_to_string("/proc/self/status").unwrap();
@@ -166,7 +162,7 @@ fn memory_stays_within_the_stated_limits() {
 #[test]
 fn a_wrong_value_is_never_taken_for_a_right_one() {
     for (name, rows) in [("nulls_lie_zero", 2), ("validity_missing_with_nulls", 3)] {
-        let bytes = fs::read(folder().join(format!("{name}.arrows"))).unwrap();
+        let bytes = fs::read(bad_ipc().join(format!("{name}.arrows"))).unwrap();
         let outcome = read(&bytes);
         assert!(outcome.end.is_err(), "{name}");
         assert_ne!(outcome.rows(), rows, "{name}");

@@ -13,6 +13,7 @@ use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 use ringway::batch::{Row, Rows};
 use ringway::batcher::{Batchable, check_schema, choose_batcher};
+use ringway_tests::recordings::{read, recordings};
 
 /// Name, type and nullability of each column.
 type Columns = &'static [(&'static str, DataType, bool)];
@@ -100,10 +101,9 @@ fn recorded_frames_decode_to_the_rows_that_their_own_receiver_saw() {
         listing_of::<i64>(&stream_of(&[one(2_i64)])),
         ["DATA n=1 2@2"]
     );
-    let Some(folder) = std::env::var_os("RINGWAY_VECTORS") else {
+    let Some(wire) = recordings("wire") else {
         return;
     };
-    let wire = Path::new(&folder).join("wire");
     assert_recorded::<i64>(&wire, "01_int64_ts");
     assert_recorded::<i64>(&wire, "02_int64_all_null_ts");
     assert_recorded::<i64>(&wire, "03_int64_extremes");
@@ -131,10 +131,7 @@ fn assert_sent<T: Batchable + Listed>(batches: Vec<Rows<T>>, listing: &str) {
 }
 
 fn assert_recorded<T: Batchable + Listed>(wire: &Path, name: &str) {
-    let read = |suffix| {
-        let path = wire.join(format!("{name}.{suffix}"));
-        std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-    };
+    let read = |suffix| read(&wire.join(format!("{name}.{suffix}")));
     let expected = String::from_utf8(read("expected.txt")).unwrap();
     let expected: Vec<&str> = expected
         .lines()

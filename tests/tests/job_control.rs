@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use ringway::batch::{Row, Rows};
 use ringway::clock::ProcessingTime;
 use ringway::connect::Collected;
+use ringway::control::CancelCause;
 use ringway::element::{Barrier, StreamElement, Watermark};
 use ringway::error::OperatorError;
 use ringway::job::{
@@ -14,7 +15,7 @@ use ringway::job::{
 };
 use ringway::operator::{Emitter, Operator, Progress, Sink, Source, SourceProgress, Subtask};
 use ringway::task::{TaskCommand, TaskError};
-use ringway_tests::within::{LONG, within};
+use ringway_tests::within::{LONG, one_below, within};
 
 type Batch = Rows<i64>;
 
@@ -53,6 +54,7 @@ impl Source<Batch> for Endless {
 #[derive(Clone, Default)]
 struct Odd {
     open_fails: bool,
+    open_blocks: Option<Arc<AtomicBool>>,
     write_fails_at: Option<i64>,
     commit_panics: bool,
     writes_block: Option<Arc<AtomicBool>>,
@@ -61,6 +63,7 @@ struct Odd {
 
 impl Sink<Batch> for Odd {
     fn open(&mut self, _: &Subtask, _: &ringway_shm::Bell) -> Result<(), OperatorError> {
+        wait_while(self.open_blocks.as_deref());
         if self.open_fails {
             Err(OperatorError::new("no such directory"))
         } else {
@@ -69,13 +72,7 @@ impl Sink<Batch> for Odd {
     }
 
     fn write(&mut self, batch: Batch, _: ProcessingTime) -> Result<Progress, OperatorError> {
-        while self
-            .writes_block
-            .as_ref()
-            .is_some_and(|block| block.load(Ordering::SeqCst))
-        {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        wait_while(self.writes_block.as_deref());
         self.written.fetch_add(batch.len() as u64, Ordering::SeqCst);
         match self.write_fails_at {
             Some(at) if batch.iter().any(|row| row.value >= at) => {
@@ -88,6 +85,12 @@ impl Sink<Batch> for Odd {
     fn commit(&mut self, id: u64) -> Result<(), OperatorError> {
         assert!(!self.commit_panics, "cannot commit {id}");
         Ok(())
+    }
+}
+
+fn wait_while(block: Option<&AtomicBool>) {
+    while block.is_some_and(|block| block.load(Ordering::SeqCst)) {
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -284,6 +287,74 @@ fn a_task_that_does_not_return_is_named_and_left_behind() {
     block.store(false, Ordering::SeqCst);
 }
 
+/// A job whose sink does not open while the flag is set.
+fn opening() -> (JobHandle, Arc<AtomicBool>, Arc<AtomicU64>) {
+    let block = Arc::new(AtomicBool::new(true));
+    let sink = Odd {
+        open_blocks: Some(block.clone()),
+        ..Odd::default()
+    };
+    let written = sink.written.clone();
+    (started(endless_into(sink), 2), block, written)
+}
+
+#[test]
+fn a_job_can_be_cancelled_while_a_task_does_not_open_and_the_task_is_named() {
+    within(LONG, "the job", || {
+        let (mut handle, block, written) = opening();
+        handle.cancel_by(CancelCause::Interrupt);
+        let report = ended(&mut handle);
+        let JobOutcome::Failed(JobError::Stuck { names }) = &report.outcome else {
+            panic!("the job is stuck: {:?}", report.outcome)
+        };
+        assert_eq!(names, &["odd[0]"]);
+        block.store(false, Ordering::SeqCst);
+        assert_eq!(written.load(Ordering::SeqCst), 0);
+    });
+}
+
+#[test]
+fn a_job_that_takes_long_to_open_runs_when_it_is_open() {
+    within(LONG, "the job", || {
+        let (mut handle, block, written) = opening();
+        let wait = Duration::from_millis(100);
+        assert!(handle.wait_timeout(wait).is_none());
+        assert_eq!(written.load(Ordering::SeqCst), 0, "nothing runs before");
+        block.store(false, Ordering::SeqCst);
+        while written.load(Ordering::SeqCst) == 0 {
+            assert!(handle.wait_timeout(wait).is_none());
+        }
+        handle.drain();
+        let report = ended(&mut handle);
+        assert!(matches!(report.outcome, JobOutcome::Ended), "{report:?}");
+    });
+}
+
+#[test]
+fn a_job_that_is_drained_before_it_is_open_ends_when_it_is() {
+    within(LONG, "the job", || {
+        let (mut handle, block, _) = opening();
+        handle.drain();
+        block.store(false, Ordering::SeqCst);
+        let report = ended(&mut handle);
+        assert!(matches!(report.outcome, JobOutcome::Ended), "{report:?}");
+        assert!(report.drained);
+    });
+}
+
+#[test]
+fn the_cause_of_a_cancel_is_reported_the_first_one_where_there_are_several() {
+    let mut handle = started(endless_into(Odd::default()), 2);
+    handle.cancel_by(CancelCause::Terminate);
+    handle.cancel_by(CancelCause::Interrupt);
+    let report = ended(&mut handle);
+    assert!(
+        matches!(report.outcome, JobOutcome::Cancelled),
+        "{report:?}"
+    );
+    assert_eq!(report.cancelled_by, Some(CancelCause::Terminate));
+}
+
 #[test]
 fn a_job_that_is_cancelled_by_command_has_not_ended() {
     let mut handle = started(endless_into(Odd::default()), 2);
@@ -358,11 +429,13 @@ fn a_handle_that_is_dropped_cancels_the_job() {
 #[test]
 fn waiting_takes_no_longer_than_asked_for() {
     let mut handle = started(endless_into(Odd::default()), 1);
-    let begun = Instant::now();
-    assert!(handle.wait_timeout(Duration::from_millis(120)).is_none());
-    let waited = begun.elapsed();
-    assert!(waited >= Duration::from_millis(120), "{waited:?}");
-    assert!(waited < Duration::from_millis(600), "{waited:?}");
+    one_below(Duration::from_millis(600), "the wait", || {
+        let begun = Instant::now();
+        assert!(handle.wait_timeout(Duration::from_millis(120)).is_none());
+        let waited = begun.elapsed();
+        assert!(waited >= Duration::from_millis(120), "{waited:?}");
+        waited
+    });
     handle.cancel();
     drop(within(LONG, "the job is cancelled", move || handle.wait()));
 }

@@ -4,7 +4,6 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -14,7 +13,7 @@ use ringway::clock::Clock;
 use ringway::data_plane::{DataPlane, ListenOptions};
 use ringway::edge::remote::{
     EdgePort, EdgePortOptions, Links, LinksHandle, RemoteOptions, RemoteParts, links, links_with,
-    listen_for_edges, receive_over, send_over, spawn_links,
+    listen_for_edges, receive_over, send_over,
 };
 use ringway::edge::{
     EdgeOptions, Ending, Failure, FailureKind, Popped, Receiver, RejectReason, Sender,
@@ -26,32 +25,11 @@ use ringway_netio::driver::{DriverChoice, open};
 use ringway_netio::frame::Identity;
 use ringway_shm::{Bell, ring};
 use ringway_tests::conformance::elements::{Numbers, ending, next, number};
+use ringway_tests::sockets::{self, CLOSE, bad_ipc, frame, io, pair, recorded};
 use ringway_tests::within::{LONG, until};
 
-fn io() -> LinksHandle {
-    spawn_links(|| {
-        Ok(open(DriverChoice::Auto)
-            .map_err(std::io::Error::other)?
-            .driver)
-    })
-    .unwrap()
-    .0
-}
-
 fn parts(remote: RemoteOptions) -> RemoteParts<Numbers> {
-    RemoteParts {
-        edge: EdgeOptions::named("edge"),
-        remote,
-        codec: Numbers::codec(),
-        peer: "loopback".to_owned(),
-        bell: Bell::thread(),
-    }
-}
-
-fn pair() -> (TcpStream, TcpStream) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let out = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    (out, listener.accept().unwrap().0)
+    sockets::parts(EdgeOptions::named("edge"), remote)
 }
 
 /// A port for the edges of job 7, attempt 1, and where it is.
@@ -267,16 +245,6 @@ fn barriers_of_any_mode_stay_in_order_unless_the_edge_lets_them_overtake() {
     }
 }
 
-/// A frame of version 1 with a batch.
-fn frame(body: &[u8]) -> Vec<u8> {
-    let mut frame = Vec::from((body.len() as u32 + 1).to_be_bytes());
-    frame.push(7);
-    frame.extend_from_slice(body);
-    frame
-}
-
-const CLOSE: [u8; 5] = [0, 0, 0, 1, 3];
-
 /// What a receiver gets: rows, and the ending.
 fn rows_of(receiver: &mut Receiver<RecordBatch>) -> (usize, Ending) {
     let mut rows = 0;
@@ -291,10 +259,10 @@ fn rows_of(receiver: &mut Receiver<RecordBatch>) -> (usize, Ending) {
 
 #[test]
 fn a_peer_that_sends_broken_arrow_fails_its_own_edge_and_the_next_is_served() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/bad-ipc");
+    let folder = bad_ipc();
     let manifest = fs::read(folder.join("manifest.json")).unwrap();
     let manifest: Vec<serde_json::Value> = serde_json::from_slice(&manifest).unwrap();
-    let good = fs::read(folder.join("ok_int_utf8.arrows")).unwrap();
+    let good = recorded("ok_int_utf8");
     let plane = DataPlane::new();
     let options = ListenOptions::new("127.0.0.1", 0).remote(RemoteOptions::version_1());
     let codec = Arc::new(Columns::any());

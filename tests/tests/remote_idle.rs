@@ -8,14 +8,11 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use ringway::edge::remote::{
-    LinksHandle, RemoteOptions, RemoteParts, receive_over, send_over, spawn_links,
-};
+use ringway::edge::remote::{LinksHandle, RemoteOptions, RemoteParts, receive_over, send_over};
 use ringway::edge::{EdgeOptions, Popped, Receiver, Sender};
 use ringway::element::StreamElement;
-use ringway::wire::Wired;
-use ringway_netio::driver::{DriverChoice, open};
-use ringway_shm::Bell;
+use ringway_tests::sockets::{self, io};
+use ringway_tests::usage::resident_bytes;
 use ringway_tests::within::{LONG, until};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -27,13 +24,8 @@ const IDLE_END_BYTES_MAX: usize = 16 << 10;
 type Edge = (Sender<RecordBatch>, Receiver<RecordBatch>);
 
 fn parts(number: usize) -> RemoteParts<RecordBatch> {
-    RemoteParts {
-        edge: EdgeOptions::named(format!("edge {number}")),
-        remote: RemoteOptions::default(),
-        codec: RecordBatch::codec(),
-        peer: "loopback".to_owned(),
-        bell: Bell::thread(),
-    }
+    let edge = EdgeOptions::named(format!("edge {number}"));
+    sockets::parts(edge, RemoteOptions::default())
 }
 
 fn open_edge(links: &[LinksHandle; 2], listener: &TcpListener, number: usize) -> Edge {
@@ -42,12 +34,6 @@ fn open_edge(links: &[LinksHandle; 2], listener: &TcpListener, number: usize) ->
     let sender = send_over(&links[0], out.into(), parts(number)).unwrap();
     let receiver = receive_over(&links[1], back.into(), parts(number)).unwrap();
     (sender, receiver)
-}
-
-fn resident_bytes() -> usize {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-    let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
-    pages * rustix::param::page_size()
 }
 
 fn is_negotiated((sender, receiver): &Edge) -> bool {
@@ -66,14 +52,7 @@ fn a_thousand_idle_edges_cost_sixteen_kibibytes_an_end_and_still_work() {
         maximum: limit.maximum,
     };
     setrlimit(Resource::Nofile, raised).unwrap();
-    let links = [0, 1].map(|_| {
-        let open = || {
-            Ok(open(DriverChoice::Auto)
-                .map_err(std::io::Error::other)?
-                .driver)
-        };
-        spawn_links(open).unwrap().0
-    });
+    let links = [io(), io()];
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     // What both sides take for themselves is there before.
     let mut edges = vec![open_edge(&links, &listener, 0)];

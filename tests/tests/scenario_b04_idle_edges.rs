@@ -12,6 +12,7 @@ use arrow::datatypes::{DataType, Field, Schema};
 use ringway::edge::{EdgeOptions, Ending, Popped, Receiver, Sender, local};
 use ringway::element::StreamElement;
 use ringway_shm::Bell;
+use ringway_tests::usage::{open_descriptors, resident_bytes};
 
 const EDGES: usize = 5_000;
 
@@ -25,16 +26,6 @@ fn open(bells: &[Bell; 2], number: usize) -> Edge {
     local::open(options, bells[0].clone(), bells[1].clone())
 }
 
-fn resident_bytes() -> usize {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-    let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
-    pages * rustix::param::page_size()
-}
-
-fn descriptors() -> usize {
-    std::fs::read_dir("/proc/self/fd").unwrap().count()
-}
-
 fn one_row(value: i64) -> RecordBatch {
     let schema = Schema::new(vec![Field::new("value", DataType::Int64, false)]);
     let values = Arc::new(Int64Array::from(vec![value]));
@@ -44,7 +35,7 @@ fn one_row(value: i64) -> RecordBatch {
 #[test]
 fn five_thousand_idle_edges_cost_two_kibibytes_each_and_give_all_memory_back() {
     let bells = [Bell::thread(), Bell::thread()];
-    let descriptors_before = descriptors();
+    let descriptors_before = open_descriptors();
     let before = resident_bytes();
     let each_since = |now: usize| now.saturating_sub(before) / EDGES;
     let page = rustix::param::page_size();
@@ -56,7 +47,7 @@ fn five_thousand_idle_edges_cost_two_kibibytes_each_and_give_all_memory_back() {
         idle <= IDLE_EDGE_BYTES_MAX + page,
         "{idle} bytes an idle edge"
     );
-    assert_eq!(descriptors(), descriptors_before);
+    assert_eq!(open_descriptors(), descriptors_before);
 
     for (value, (sender, receiver)) in edges.iter_mut().enumerate() {
         let element = StreamElement::Data(one_row(value as i64));
@@ -76,5 +67,5 @@ fn five_thousand_idle_edges_cost_two_kibibytes_each_and_give_all_memory_back() {
     let after = resident_bytes();
     let allowed = before + before / 10 + (16 << 20);
     assert!(after <= allowed, "{before} bytes before, {after} after");
-    assert_eq!(descriptors(), descriptors_before);
+    assert_eq!(open_descriptors(), descriptors_before);
 }

@@ -20,7 +20,7 @@ use ringway_tests::conformance::elements::{
     Counted, Numbers, barrier, counted, ending, next, number, push, rejected, room_for, stop,
     value_of, watermark,
 };
-use ringway_tests::within::{LONG, join_within, until, within};
+use ringway_tests::within::{LONG, join_within, one_below, until, within};
 
 fn open(options: EdgeOptions) -> (Sender<Numbers>, Receiver<Numbers>) {
     local::open(options, Bell::thread(), Bell::thread())
@@ -180,6 +180,13 @@ fn b14_a_thousand_very_short_streams_over_connections_end_with_every_row() {
 }
 
 #[test]
+fn b14_a_thousand_very_short_streams_over_shared_memory_end_with_every_row() {
+    let work = || short_streams(TransportChoice::Shared);
+    let sum = within(2 * LONG, "a thousand streams over shared memory", work);
+    assert_eq!(sum, sum_of_short_streams());
+}
+
+#[test]
 fn b54_every_name_of_a_listener_in_this_process_gets_the_local_transport() {
     let plane = DataPlane::process();
     for host in ["worker-3", "192.0.2.7", "127.0.0.1", "localhost", "0.0.0.0"] {
@@ -218,7 +225,7 @@ fn b54_the_environment_decides_whether_the_local_transport_is_on() {
         assert!(error.contains(DISABLE_LOCAL_VARIABLE), "{error}");
     }
     let sender = connect(TransportChoice::Auto).unwrap();
-    assert_eq!(sender.transport() == Transport::Socket, off);
+    assert_eq!(sender.transport() != Transport::Local, off);
 }
 
 #[test]
@@ -270,7 +277,6 @@ fn b69_an_idle_pair_that_waits_uses_under_two_percent_of_a_core() {
 #[test]
 fn b69_both_ends_on_one_cpu_with_room_for_one_element_get_along() {
     let count = 20_000;
-    let start = Instant::now();
     let sum = within(LONG, "20,000 elements on one CPU", move || {
         pin_to_one_cpu();
         let (mut sender, mut receiver) = open(room_for(1));
@@ -293,7 +299,6 @@ fn b69_both_ends_on_one_cpu_with_room_for_one_element_get_along() {
         sum
     });
     assert_eq!(sum, count * (count - 1) / 2);
-    assert!(start.elapsed() < Duration::from_secs(20));
 }
 
 fn open_counted(capacity: usize) -> (Sender<Counted>, Receiver<Counted>, Bell) {
@@ -350,9 +355,7 @@ fn b71_a_sender_blocked_on_a_full_edge_wakes_when_the_receiver_is_dropped() {
         assert_eq!(Arc::strong_count(&alive), 1);
         woken_after
     };
-    // A busy machine may be slow now and then; a wake-up that is lost is slow every time.
-    let soonest = (0..5).map(|_| woken_after()).min();
-    assert!(soonest < Some(Duration::from_millis(100)), "{soonest:?}");
+    one_below(Duration::from_millis(100), "the wake-up", woken_after);
 }
 
 /// Counts the living, and panics when the one with the fuse is dropped.

@@ -20,6 +20,7 @@ use ringway::operator::{Emitter, Operator, Progress, Sink, Source, SourceProgres
 use ringway::operators::columnar::{SortKey, SortSpec};
 use ringway::partition::Parallelism;
 use ringway_shm::Bell;
+use ringway_tests::boxed::Boxed;
 
 /// How often something happened, counted by all who hold it.
 #[derive(Clone, Default)]
@@ -147,27 +148,10 @@ fn failing(times: u32) -> (Count, impl Fn() -> Result<(), OperatorError> + Send 
     })
 }
 
-struct Boxed(Box<dyn Sink<RecordBatch>>);
-
-impl Sink<RecordBatch> for Boxed {
-    fn open(&mut self, subtask: &Subtask, bell: &Bell) -> Result<(), OperatorError> {
-        self.0.open(subtask, bell)
-    }
-
-    fn write(&mut self, batch: RecordBatch, now: i64) -> Result<Progress, OperatorError> {
-        self.0.write(batch, now)
-    }
-
-    fn resume(&mut self, now: i64) -> Result<Progress, OperatorError> {
-        self.0.resume(now)
-    }
-
-    fn on_end(&mut self, now: i64) -> Result<Progress, OperatorError> {
-        self.0.on_end(now)
-    }
-}
-
-fn csv(path: &Path) -> impl Fn(&Subtask) -> Result<Boxed, OperatorError> + Send + Sync + 'static {
+fn csv(
+    path: &Path,
+) -> impl Fn(&Subtask) -> Result<Boxed<dyn Sink<RecordBatch>>, OperatorError> + Send + Sync + 'static
+{
     let options = CsvSinkOptions {
         path: path.to_owned(),
         ..csv_defaults()
@@ -633,7 +617,7 @@ fn sorted_and_limited_rows_are_the_first_of_all() {
     let value = made.index_of("value").unwrap();
     let sorted = job
         .source("generator", move |subtask| {
-            Ok(BoxedSource(generator.build(subtask)))
+            Ok(Boxed(generator.build(subtask)))
         })
         .sort(made, SortSpec::new(vec![SortKey::descending(value)]))
         .unwrap();
@@ -653,19 +637,4 @@ fn sorted_and_limited_rows_are_the_first_of_all() {
         .collect();
     assert_eq!(rows.len(), 5);
     assert!(rows.is_sorted_by(|one, other| one >= other), "{rows:?}");
-}
-
-struct BoxedSource(Box<dyn Source<RecordBatch>>);
-
-impl Source<RecordBatch> for BoxedSource {
-    fn open(&mut self, subtask: &Subtask, bell: &Bell) -> Result<(), OperatorError> {
-        self.0.open(subtask, bell)
-    }
-
-    fn poll(
-        &mut self,
-        out: &mut Emitter<'_, RecordBatch>,
-    ) -> Result<SourceProgress, OperatorError> {
-        self.0.poll(out)
-    }
 }

@@ -130,6 +130,14 @@ impl Input {
         rows.sum()
     }
 
+    /// As how many jobs, and how often in each, it comes `count` times.
+    pub(crate) const fn jobs_and_repeats(&self, count: u64) -> (u64, u64) {
+        match self.repeatable {
+            true => (1, count),
+            false => (count, 1),
+        }
+    }
+
     /// Bytes of memory that the batches hold on to.
     pub(crate) fn bytes(&self) -> u64 {
         let bytes = self.all().map(RecordBatch::get_array_memory_size);

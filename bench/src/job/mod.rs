@@ -8,6 +8,7 @@ mod by_key;
 mod data;
 mod exchange;
 mod flights;
+mod memory;
 mod nexmark;
 mod nexmark_joins;
 mod nexmark_windows;
@@ -21,6 +22,7 @@ use crate::contest::{Contest, Harness, Measure};
 use crate::error::BenchError;
 
 pub(crate) use data::data_folder;
+pub use memory::keep_freed_memory;
 
 use data::Input;
 use runner::{Outcome, Streams, Workers, run_job, run_loop};

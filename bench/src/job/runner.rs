@@ -109,11 +109,7 @@ pub(crate) fn run_job(
     count: u64,
     expected: Outcome,
 ) -> Result<Sample, BenchError> {
-    let (jobs, repeats) = if input.repeatable {
-        (1, count)
-    } else {
-        (count, 1)
-    };
+    let (jobs, repeats) = input.jobs_and_repeats(count);
     let (mut wall, mut cpu_s) = (Duration::ZERO, 0.0);
     for _ in 0..jobs {
         let once = || one_job(cpus, workers, input, operators, repeats);
@@ -129,7 +125,8 @@ pub(crate) fn run_job(
     Ok(Sample::rate(rows, wall, cpu_s, input.bytes() * count))
 }
 
-/// Runs the loop over the input `count` times.
+/// Runs the loop over the input `count` times. Where that takes so many jobs, it takes so many
+/// threads too: a loop that finds the memory of the pass before would do less than a job.
 ///
 /// # Errors
 /// When it gives another result than `expected`.
@@ -140,13 +137,17 @@ pub(crate) fn run_loop(
     count: u64,
     expected: Outcome,
 ) -> Result<Sample, BenchError> {
-    let (wall, cpu_s) = run_on(cpus.first, || {
-        let (began, cpu_s) = (Instant::now(), process_cpu_s());
-        for _ in 0..count {
-            by_hand(input).require(expected)?;
-        }
-        Ok::<_, BenchError>((began.elapsed(), process_cpu_s() - cpu_s))
-    })??;
+    let (threads, repeats) = input.jobs_and_repeats(count);
+    let (began, cpu_s) = (Instant::now(), process_cpu_s());
+    for _ in 0..threads {
+        run_on(cpus.first, || {
+            for _ in 0..repeats {
+                by_hand(input).require(expected)?;
+            }
+            Ok::<_, BenchError>(())
+        })??;
+    }
+    let (wall, cpu_s) = (began.elapsed(), process_cpu_s() - cpu_s);
     let rows = input.rows() * count;
     Ok(Sample::rate(rows, wall, cpu_s, input.bytes() * count))
 }

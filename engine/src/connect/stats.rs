@@ -46,6 +46,12 @@ impl ConnectorStats {
         self.lock().add(delta);
     }
 
+    /// Counts from the beginning, as nothing of what was counted has happened: what did it is
+    /// done again.
+    pub(crate) fn clear(&self) {
+        *self.lock() = Counters::default();
+    }
+
     /// Adds `delta` and clears it, unless someone else holds the counters at this moment;
     /// for workers, which never wait.
     pub(crate) fn try_add(&self, delta: &mut Counters) {

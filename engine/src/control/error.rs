@@ -11,6 +11,13 @@ pub enum ControlError {
         /// For how long.
         silent: Duration,
     },
+    /// It did not say in time who it is. It waits for others first, hangs, or is no process of
+    /// a job.
+    #[error("it did not say within {} s who it is", within.as_secs_f64())]
+    Ungreeted {
+        /// The time that it had.
+        within: Duration,
+    },
     /// The connection has ended before the job was over: the process died or was killed.
     #[error("its control connection has ended: it died or was killed")]
     Closed,

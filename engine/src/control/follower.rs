@@ -10,6 +10,10 @@ pub struct Follower {
     opened: bool,
     started: bool,
     cancelled: bool,
+    told_end: bool,
+    told_stop: bool,
+    /// A report is among the actions.
+    reports: bool,
     actions: VecDeque<FollowerAction>,
     end: Option<JobEnd>,
 }
@@ -48,9 +52,12 @@ impl Follower {
             Message::Start if self.opened && !std::mem::replace(&mut self.started, true) => {
                 self.actions.push_back(FollowerAction::Start);
             }
-            Message::Stop(way) => self.actions.push_back(FollowerAction::Stop(way)),
+            Message::Stop(way) => self.stop(way),
             Message::Cancel(cause) => self.cancel(cause),
-            Message::ReportWanted => self.actions.push_back(FollowerAction::Report),
+            // Whoever asks again before it is answered gets one answer.
+            Message::ReportWanted if !std::mem::replace(&mut self.reports, true) => {
+                self.actions.push_back(FollowerAction::Report);
+            }
             Message::Over(end) => {
                 // Where the tasks here are over this finds nothing to do.
                 self.cancel(CancelCause::Failure);
@@ -74,12 +81,24 @@ impl Follower {
 
     /// The next thing to do.
     pub fn poll_action(&mut self) -> Option<FollowerAction> {
-        self.actions.pop_front()
+        let action = self.actions.pop_front();
+        self.reports &= action != Some(FollowerAction::Report);
+        action
     }
 
     /// How the job ended in all processes, once that is known.
     pub fn end(&self) -> Option<&JobEnd> {
         self.end.as_ref()
+    }
+
+    fn stop(&mut self, way: StopWay) {
+        let told = match way {
+            StopWay::End => &mut self.told_end,
+            StopWay::Stop => &mut self.told_stop,
+        };
+        if !std::mem::replace(told, true) {
+            self.actions.push_back(FollowerAction::Stop(way));
+        }
     }
 
     fn cancel(&mut self, cause: CancelCause) {

@@ -21,7 +21,8 @@ pub struct Leader {
     options: LeaderOptions,
     members: Vec<Member>,
     phase: Phase,
-    faults: Vec<Fault>,
+    /// The fault that counts: the first one that is a cause, or else the first.
+    fault: Option<Fault>,
     /// Who cancelled the job, if somebody did.
     cancelled: Option<CancelCause>,
     stop_by: Option<Duration>,
@@ -73,7 +74,7 @@ impl Leader {
             options,
             members,
             phase: Phase::Gathering,
-            faults: Vec::new(),
+            fault: None,
             cancelled: None,
             stop_by: None,
             told_end: false,
@@ -112,10 +113,9 @@ impl Leader {
             return;
         };
         match message {
-            Message::Opened => {
+            Message::Opened if self.phase == Phase::Opening => {
                 member.opened = true;
-                let all = self.members.iter().all(|member| member.opened);
-                if self.phase == Phase::Opening && all {
+                if self.members.iter().all(|member| member.opened) {
                     self.phase = Phase::Running;
                     self.actions.push_back(LeaderAction::Start);
                 }
@@ -163,9 +163,9 @@ impl Leader {
         }
         for process in self.missing_ends() {
             let seconds = self.options.stop_within.as_secs();
-            self.faults.push(Fault {
+            self.keep(Fault {
                 process,
-                is_cause: self.faults.is_empty(),
+                is_cause: self.fault.is_none(),
                 message: format!("it did not stop within {seconds} s"),
             });
         }
@@ -222,8 +222,15 @@ impl Leader {
     }
 
     fn fail(&mut self, now: Duration, fault: Fault) {
-        self.faults.push(fault);
+        self.keep(fault);
         self.cancel(now, CancelCause::Failure);
+    }
+
+    fn keep(&mut self, fault: Fault) {
+        let has_cause = self.fault.as_ref().is_some_and(|fault| fault.is_cause);
+        if self.fault.is_none() || (fault.is_cause && !has_cause) {
+            self.fault = Some(fault);
+        }
     }
 
     fn cancel(&mut self, now: Duration, cause: CancelCause) {
@@ -256,15 +263,12 @@ impl Leader {
 
     /// The cause of a failure is what failed by itself, not what lost its peer; a job that was
     /// cancelled may lose peers on the way.
-    fn outcome(&mut self) -> JobEnd {
-        if let Some(cause) = self.faults.iter().position(|fault| fault.is_cause) {
-            return JobEnd::Failed(self.faults.swap_remove(cause));
-        }
-        if let Some(cause) = self.cancelled {
-            return JobEnd::Cancelled(cause);
-        }
-        if !self.faults.is_empty() {
-            return JobEnd::Failed(self.faults.swap_remove(0));
+    fn outcome(&self) -> JobEnd {
+        match (&self.fault, self.cancelled) {
+            (Some(fault), _) if fault.is_cause => return JobEnd::Failed(fault.clone()),
+            (_, Some(cause)) => return JobEnd::Cancelled(cause),
+            (Some(fault), None) => return JobEnd::Failed(fault.clone()),
+            (None, None) => {}
         }
         let ended_as = |end| {
             let mut members = (0..).zip(&self.members);

@@ -18,6 +18,8 @@ pub struct ControlOptions {
     pub heartbeat: Duration,
     /// Time without a sign of life after which the peer is lost. Default: 5 s.
     pub lost_after: Duration,
+    /// Time in which the peer has to say who it is. Default: 5 s.
+    pub greet_within: Duration,
 }
 
 /// One end of one control connection: greets, keeps it alive, and turns bytes into messages.
@@ -35,6 +37,7 @@ pub struct ControlSession {
     body: Option<(Kind, BodyBuffer)>,
     outgoing: Vec<u8>,
     incoming: VecDeque<Message>,
+    began_at: Duration,
     heard_at: Duration,
     said_at: Duration,
     error: Option<ControlError>,
@@ -45,6 +48,49 @@ impl Default for ControlOptions {
         Self {
             heartbeat: Duration::from_secs(1),
             lost_after: Duration::from_secs(5),
+            greet_within: Duration::from_secs(5),
+        }
+    }
+}
+
+impl ControlOptions {
+    /// The shortest time after which a peer that says nothing may count as lost: a process
+    /// that only waits for its turn on a busy host says nothing for a while.
+    pub const LOST_AFTER_MIN: Duration = Duration::from_millis(100);
+
+    /// These times for a peer that is lost after `lost_after`: signs of life are so much more
+    /// frequent, and a second apart at most.
+    pub fn lost_after(self, lost_after: Duration) -> Self {
+        Self {
+            lost_after,
+            heartbeat: self.heartbeat.min(lost_after / 5),
+            ..self
+        }
+    }
+
+    /// Makes sure that a session can be kept so.
+    ///
+    /// # Errors
+    /// What is wrong, in words: a time is too short, or signs of life would come too late.
+    pub fn validate(&self) -> Result<(), String> {
+        if self.lost_after < Self::LOST_AFTER_MIN {
+            return Err(format!(
+                "a process cannot count as lost after {} ms: give it {} ms at least",
+                self.lost_after.as_millis(),
+                Self::LOST_AFTER_MIN.as_millis()
+            ));
+        }
+        if self.heartbeat.is_zero() || self.heartbeat >= self.lost_after {
+            return Err(format!(
+                "signs of life every {} ms are none for a peer that is lost after {} ms: send \
+                 them more often",
+                self.heartbeat.as_millis(),
+                self.lost_after.as_millis()
+            ));
+        }
+        match self.greet_within.is_zero() {
+            true => Err("a peer needs some time to say who it is".to_owned()),
+            false => Ok(()),
         }
     }
 }
@@ -60,6 +106,7 @@ impl ControlSession {
             body: None,
             outgoing: Vec::new(),
             incoming: VecDeque::new(),
+            began_at: now,
             heard_at: now,
             said_at: now,
             error: None,
@@ -104,7 +151,13 @@ impl ControlSession {
     /// Time has passed: says a sign of life if it is due, and gives a silent peer up.
     pub fn handle_timeout(&mut self, now: Duration) {
         let silent = now.saturating_sub(self.heard_at);
-        if silent >= self.options.lost_after {
+        if self.peer.is_none() {
+            // Whatever else it says does not make it a peer.
+            if now >= self.greet_by() {
+                let within = self.options.greet_within;
+                self.fail(ControlError::Ungreeted { within });
+            }
+        } else if silent >= self.options.lost_after {
             self.fail(ControlError::Silent { silent });
         }
         if self.error.is_none() && now.saturating_sub(self.said_at) >= self.options.heartbeat {
@@ -116,7 +169,11 @@ impl ControlSession {
     pub fn poll_timeout(&self) -> Option<Duration> {
         self.error.is_none().then(|| {
             let heartbeat = self.said_at.saturating_add(self.options.heartbeat);
-            heartbeat.min(self.heard_at.saturating_add(self.options.lost_after))
+            let lost_at = match &self.peer {
+                None => self.greet_by(),
+                Some(_) => self.heard_at.saturating_add(self.options.lost_after),
+            };
+            heartbeat.min(lost_at)
         })
     }
 
@@ -143,6 +200,11 @@ impl ControlSession {
         self.incoming.pop_front()
     }
 
+    /// How many messages wait for [`ControlSession::poll_message`].
+    pub fn waiting(&self) -> usize {
+        self.incoming.len()
+    }
+
     /// Whether there is something to be sent.
     pub fn has_transmit(&self) -> bool {
         !self.outgoing.is_empty()
@@ -151,6 +213,10 @@ impl ControlSession {
     /// Moves what is to be sent behind what is in `out`.
     pub fn poll_transmit(&mut self, out: &mut Vec<u8>) {
         out.append(&mut self.outgoing);
+    }
+
+    fn greet_by(&self) -> Duration {
+        self.began_at.saturating_add(self.options.greet_within)
     }
 
     /// The next whole frame, its bytes taken off the front of `input`.
@@ -189,7 +255,11 @@ impl ControlSession {
             Ok(Some(message)) => message,
             Ok(None) if self.peer.is_some() => return,
             Ok(None) => {
-                let problem = format!("it began with a message {}", kind.0);
+                let problem = format!(
+                    "it began with a message {}: the job there runs already, or something else \
+                     listens there",
+                    kind.0
+                );
                 return self.fail(ControlError::Broken(problem));
             }
             Err(problem) => return self.fail(ControlError::Broken(problem)),

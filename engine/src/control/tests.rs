@@ -175,6 +175,54 @@ fn idle_ends_stay_alive_and_a_silent_one_is_lost_after_five_seconds() {
 }
 
 #[test]
+fn a_peer_that_does_not_say_who_it_is_is_given_up_whatever_else_it_says() {
+    let mut session = ControlSession::new(hello(0), ControlOptions::default(), Duration::ZERO);
+    // The beginning of a greeting, a byte a second.
+    for (second, byte) in (1..).zip([0, 0, 1, 0]) {
+        session.handle_input(SECOND * second, &[byte]);
+        session.handle_timeout(SECOND * second);
+        assert_eq!(session.error(), None);
+    }
+    let within = 5 * SECOND;
+    session.handle_timeout(within);
+    assert_eq!(session.error(), Some(&ControlError::Ungreeted { within }));
+    // Whoever has to wait for its turn says how long.
+    let options = ControlOptions {
+        greet_within: 60 * SECOND,
+        ..ControlOptions::default()
+    };
+    let mut patient = ControlSession::new(hello(1), options, Duration::ZERO);
+    patient.handle_timeout(59 * SECOND);
+    assert_eq!(patient.error(), None);
+}
+
+#[test]
+fn times_with_which_no_session_lives_are_refused() {
+    let defaults = ControlOptions::default();
+    assert_eq!(defaults.validate(), Ok(()));
+    assert_eq!(defaults.lost_after(SECOND / 10).validate(), Ok(()));
+    assert_eq!(defaults.lost_after(60 * SECOND).heartbeat, SECOND);
+    for wrong in [
+        defaults.lost_after(Duration::ZERO),
+        defaults.lost_after(SECOND / 11),
+        ControlOptions {
+            heartbeat: Duration::ZERO,
+            ..defaults
+        },
+        ControlOptions {
+            heartbeat: 5 * SECOND,
+            ..defaults
+        },
+        ControlOptions {
+            greet_within: Duration::ZERO,
+            ..defaults
+        },
+    ] {
+        assert!(wrong.validate().is_err(), "{wrong:?}");
+    }
+}
+
+#[test]
 fn garbage_is_an_error_and_unknown_kinds_are_passed_over() {
     let options = ControlOptions::default();
     let mut bytes = Vec::new();
@@ -385,6 +433,37 @@ fn the_cause_of_a_failure_counts_whenever_it_is_heard() {
 }
 
 #[test]
+fn a_flood_of_faults_is_kept_as_the_one_that_counts() {
+    let mut led = Led::started();
+    led.failed(1, false, "the peer is gone");
+    led.failed(1, true, "the first cause");
+    let before = format!("{:?}", led.leader).len();
+    for _ in 0..1000 {
+        led.failed(2, true, "and again");
+        led.said(2, Message::Stop(StopWay::End));
+        led.said(2, Message::Cancel(CancelCause::Asked));
+    }
+    assert!(format!("{:?}", led.leader).len() < before + 200);
+    for process in 0..3 {
+        led.finished(process, ProcessEnd::Failed);
+    }
+    assert_eq!(led.leader.end(), Some(&failed_in(1, "the first cause")));
+}
+
+#[test]
+fn what_is_said_to_be_open_before_it_is_to_be_opened_is_not() {
+    let mut led = Led::new();
+    led.leader.handle_joined(1).unwrap();
+    led.said(1, Message::Opened);
+    led.leader.handle_joined(2).unwrap();
+    led.said(0, Message::Opened);
+    led.said(2, Message::Opened);
+    assert_eq!(led.actions(), [LeaderAction::Open], "process 1 is not open");
+    led.said(1, Message::Opened);
+    assert_eq!(led.actions(), [LeaderAction::Start]);
+}
+
+#[test]
 fn a_lost_process_fails_the_job_unless_it_had_finished() {
     let mut led = Led::started();
     led.finished(1, ProcessEnd::Ended);
@@ -487,6 +566,20 @@ fn a_follower_does_what_it_is_told_once_and_fails_when_its_leader_is_gone() {
         ]
     );
     assert_eq!(follower.end(), Some(&failed_in(0, "killed")));
+}
+
+#[test]
+fn a_follower_that_is_asked_a_thousand_times_answers_once() {
+    let mut follower = Follower::new();
+    for _ in 0..1000 {
+        follower.handle_message(Message::ReportWanted);
+        follower.handle_message(Message::Stop(StopWay::Stop));
+    }
+    let mut actions = || std::iter::from_fn(|| follower.poll_action()).collect::<Vec<_>>();
+    let stop = FollowerAction::Stop(StopWay::Stop);
+    assert_eq!(actions(), [FollowerAction::Report, stop]);
+    follower.handle_message(Message::ReportWanted);
+    assert_eq!(follower.poll_action(), Some(FollowerAction::Report));
 }
 
 #[test]

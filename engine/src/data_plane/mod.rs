@@ -46,12 +46,13 @@ mod sockets;
 mod streams;
 mod switch;
 
+pub use crate::edge::shared::DISABLE_SHARED_VARIABLE;
 pub use error::{AcceptError, ConnectError, ListenError};
 pub use listener::Listener;
 pub use options::{ConnectOptions, ListenOptions, PlaneOptions, SharedDisabled, TransportChoice};
 pub use registry::DataPlaneStats;
 pub use streams::{AcceptedStream, StreamListener};
-pub use switch::{DISABLE_LOCAL_VARIABLE, DISABLE_SHARED_VARIABLE, LocalOff, OffReason};
+pub use switch::{DISABLE_LOCAL_VARIABLE, LocalOff, OffReason};
 
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};

@@ -8,11 +8,10 @@ use ringway_netio::net;
 
 use crate::edge::EdgeOptions;
 use crate::edge::remote::{LinksHandle, RemoteOptions};
-use crate::edge::shared::Sharing;
+use crate::edge::shared::{DISABLE_SHARED_VARIABLE, Sharing, is_disabled};
 use crate::limits::RECEIVE_CAPACITY_ELEMENTS;
 
 use super::names;
-use super::switch::{self, DISABLE_SHARED_VARIABLE};
 
 /// What holds for all edges of a [`DataPlane`](super::DataPlane) that are not told otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -191,11 +190,12 @@ impl TransportChoice {
     /// # Errors
     /// It is wanted and switched off.
     pub(crate) fn sharing(self) -> Result<Sharing, SharedDisabled> {
-        match (self, switch::shared_off_by_environment()) {
-            (Self::Auto, false) => Ok(Sharing::Prefer),
+        match (self, is_disabled()) {
+            // Where it is switched off the edge finds that out, and says so.
+            (Self::Auto, _) => Ok(Sharing::Prefer),
             (Self::Shared, false) => Ok(Sharing::Require),
             (Self::Shared, true) => Err(SharedDisabled),
-            (Self::Auto | Self::Local | Self::Socket, _) => Ok(Sharing::Off),
+            (Self::Local | Self::Socket, _) => Ok(Sharing::Off),
         }
     }
 }

@@ -9,10 +9,6 @@ use super::DataPlane;
 /// it is set to anything but the empty text and `0`.
 pub const DISABLE_LOCAL_VARIABLE: &str = "RINGWAY_DISABLE_LOCAL";
 
-/// The environment variable that switches shared memory off for the whole process, if it is set
-/// to anything but the empty text and `0`: edges between processes go over sockets then.
-pub const DISABLE_SHARED_VARIABLE: &str = "RINGWAY_DISABLE_SHARED";
-
 /// Who switched the local transport off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OffReason {
@@ -90,11 +86,6 @@ impl fmt::Display for OffReason {
 /// Whether the environment of this process switches the local transport off.
 pub(super) fn off_by_environment() -> bool {
     switches_off(std::env::var_os(DISABLE_LOCAL_VARIABLE).as_deref())
-}
-
-/// Whether the environment of this process switches shared memory off.
-pub(super) fn shared_off_by_environment() -> bool {
-    switches_off(std::env::var_os(DISABLE_SHARED_VARIABLE).as_deref())
 }
 
 fn switches_off(value: Option<&OsStr>) -> bool {

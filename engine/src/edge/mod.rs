@@ -47,7 +47,7 @@ pub enum Sender<B: Payload> {
     /// A connection to another process, or one of which that is not known yet.
     Remote(remote::Sender<B>),
     /// Memory that is shared with another process of this host.
-    Shared(shared::Sender<B>),
+    Shared(Box<shared::Sender<B>>),
 }
 
 /// The receiving half of an edge.
@@ -58,7 +58,7 @@ pub enum Receiver<B: Payload> {
     /// A connection to another process, or one of which that is not known yet.
     Remote(remote::Receiver<B>),
     /// Memory that is shared with another process of this host.
-    Shared(shared::Receiver<B>),
+    Shared(Box<shared::Receiver<B>>),
 }
 
 /// An element that the edge did not take. It comes back unharmed.
@@ -225,11 +225,12 @@ impl<B: Payload> Sender<B> {
         each!(self, edge => &edge.options().name)
     }
 
-    /// What carries the edge.
+    /// What carries the edge. A connection of which it is not known yet whether it leads to shared
+    /// memory is a socket: see [`poll_transport`](Self::poll_transport).
     pub fn transport(&self) -> Transport {
         match self {
             Self::Local(_) => Transport::Local,
-            Self::Remote(_) => Transport::Socket,
+            Self::Remote(edge) => edge.transport(),
             Self::Shared(_) => Transport::Shared,
         }
     }
@@ -296,7 +297,7 @@ impl<B: Payload> Sender<B> {
         if let Self::Remote(edge) = self
             && let Some(shared) = edge.upgraded()
         {
-            *self = Self::Shared(shared);
+            *self = Self::Shared(Box::new(shared));
         }
     }
 
@@ -381,11 +382,12 @@ impl<B: Payload> Receiver<B> {
         each!(self, edge => &edge.options().name)
     }
 
-    /// What carries the edge.
+    /// What carries the edge. A connection of which it is not known yet whether it leads to shared
+    /// memory is a socket: see [`poll_transport`](Self::poll_transport).
     pub fn transport(&self) -> Transport {
         match self {
             Self::Local(_) => Transport::Local,
-            Self::Remote(_) => Transport::Socket,
+            Self::Remote(edge) => edge.transport(),
             Self::Shared(_) => Transport::Shared,
         }
     }

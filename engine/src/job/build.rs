@@ -63,41 +63,66 @@ pub(super) struct Part<'a> {
     pub(super) remote: &'a mut dyn FnMut(Vec<WantedHalf>) -> Result<Vec<Erased>, RemoteError>,
 }
 
+/// The edges of a part of a plan, and the workers that will have its tasks.
+pub(super) struct OpenPart {
+    edges: Edges,
+    workers: Vec<BuiltWorker>,
+}
+
 /// Builds the tasks of `plan` that run in the process of `part`, to be run by `host`.
 pub(super) fn build(plan: &Plan, host: &Host, part: Part<'_>) -> Result<Built, BuildError> {
-    let wakers = plan.workers.iter();
-    let wakers = wakers.map(|_| Waker::new(host, part.has_connections));
-    let mut wakers = wakers.collect::<Result<Vec<Waker>, _>>()?;
     let chains = part.chains;
-    let mut edges = Edges::open(plan, &wakers, part)?;
-    let mut workers: Vec<BuiltWorker> = wakers
-        .iter_mut()
-        .enumerate()
-        .map(|(worker, waker)| BuiltWorker {
+    let opened = OpenPart::new(plan, host, part)?;
+    opened.build(plan, chains, &mut |_| {})
+}
+
+impl OpenPart {
+    /// Opens the edges of `part`, which does not take long.
+    pub(super) fn new(plan: &Plan, host: &Host, part: Part<'_>) -> Result<Self, BuildError> {
+        let wakers = plan.workers.iter();
+        let wakers = wakers.map(|_| Waker::new(host, part.has_connections));
+        let mut wakers = wakers.collect::<Result<Vec<Waker>, _>>()?;
+        let edges = Edges::open(plan, &wakers, part)?;
+        let workers = wakers.iter_mut().enumerate();
+        let workers = workers.map(|(worker, waker)| BuiltWorker {
             bell: waker.bell.clone(),
             tasks: Vec::new(),
             links: waker.seed.take_if(|_| edges.connected.contains(&worker)),
-        })
-        .collect();
-    for (index, chain) in plan.chains.iter().enumerate() {
-        if chains.is_some_and(|chains| !chains.contains(&index)) {
-            continue;
-        }
-        for (subtask, &worker) in chain.workers.iter().enumerate() {
-            if chain.processes[subtask] != edges.process {
+        });
+        let workers = workers.collect();
+        Ok(Self { edges, workers })
+    }
+
+    /// Builds the tasks of `chains`, or of all, which takes as long as the operators, sources
+    /// and sinks need to be made. Tells the name of each task before that is begun.
+    pub(super) fn build(
+        self,
+        plan: &Plan,
+        chains: Option<&[usize]>,
+        begins: &mut dyn FnMut(String),
+    ) -> Result<Built, BuildError> {
+        let (mut edges, mut workers) = (self.edges, self.workers);
+        for (index, chain) in plan.chains.iter().enumerate() {
+            if chains.is_some_and(|chains| !chains.contains(&index)) {
                 continue;
             }
-            let mut builder = TaskBuilder {
-                plan,
-                edges: &mut edges,
-                chain,
-                index,
-                subtask,
-            };
-            workers[worker].tasks.push(builder.build()?);
+            for (subtask, &worker) in chain.workers.iter().enumerate() {
+                if chain.processes[subtask] != edges.process {
+                    continue;
+                }
+                begins(format!("{}[{subtask}]", chain.names.join(" > ")));
+                let mut builder = TaskBuilder {
+                    plan,
+                    edges: &mut edges,
+                    chain,
+                    index,
+                    subtask,
+                };
+                workers[worker].tasks.push(builder.build()?);
+            }
         }
+        Ok(Built { workers })
     }
-    Ok(Built { workers })
 }
 
 /// What wakes a worker, and hands it connections.

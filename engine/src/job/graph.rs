@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::batch::{Either, Payload};
+use crate::connect::ConnectorStats;
 use crate::data_plane::TransportChoice;
 use crate::output::{Broadcast, Forward, InTurn, OfLeft, OfRight, Partitioner};
 use crate::partition::{Fnv1a, Parallelism};
@@ -48,6 +49,8 @@ pub struct Node {
     /// before it would make the job wait for ever.
     pub needs_end: bool,
     pub(super) factory: Arc<dyn NodeFactory>,
+    /// What it has read or written as a source or sink of a connector that counts it.
+    pub(super) stats: Option<ConnectorStats>,
     /// How batches of its outputs go from process to process, where that was said.
     codecs: Vec<(Port, Codec)>,
 }
@@ -216,6 +219,7 @@ impl Graph {
             process: None,
             is_unbounded: false,
             needs_end: false,
+            stats: None,
             factory: Arc::new(factory),
             codecs: Vec::new(),
         });

@@ -1,6 +1,7 @@
 //! What a job asks of whoever opens edges between its processes.
 
 use std::io;
+use std::net::TcpListener;
 use std::sync::Arc;
 
 use ringway_netio::driver::Driver;
@@ -63,8 +64,16 @@ pub type MakeDriver = Arc<dyn Fn() -> io::Result<Box<dyn Driver>> + Send + Sync>
 
 /// Opens edges between the processes of a job.
 pub trait RemoteEdges: Send {
-    /// The port at which this process listens for data edges; 0 where it needs none.
-    fn port(&self) -> u16;
+    /// The port at which this process listens for edges; 0 where it needs none. `None` where
+    /// that of process 0, which this is, is used for them: see
+    /// [`RemoteEdges::take_listener`].
+    fn port(&self) -> Option<u16>;
+
+    /// Gives process 0 the socket at which it has waited for the others, who are there. From
+    /// now on only edges come to it.
+    fn take_listener(&mut self, listener: TcpListener) {
+        drop(listener);
+    }
 
     /// Opens halves of edges, and gives them in the same order, each as the `Sender<B>` or
     /// `Receiver<B>` of its payload.

@@ -1,30 +1,29 @@
 //! Running a plan: workers on their cores, and the one thread that watches over them.
 
+mod making;
 mod staged;
 mod together;
+mod workers;
 
 pub use together::start_in;
 
 use std::time::Duration;
 
-use ringway_shm::{Bell, Consumer, PopError, Producer, PushError, ring};
+use ringway_shm::{Bell, PopError, PushError};
 
 use crate::clock::{Clock, Monotonic};
 use crate::connect::spill::SpillReport;
 use crate::control::{CancelCause, JobEnd, StopWay};
-use crate::edge::remote::{Links, LinksSeed};
-use crate::placement::CpuId;
 use crate::task::{TaskCommand, TaskError, TaskOutcome, TaskReport};
-use crate::worker::{
-    Host, HostError, HostInUse, HostKind, HostedWorker, IdlePolicy, Worker, WorkerCommand,
-    WorkerEvent, WorkerThread,
-};
+use crate::worker::{Host, HostError, HostInUse, HostKind, IdlePolicy, WorkerCommand, WorkerEvent};
 
-use super::build::{BuildError, Built, BuiltWorker, Part, build};
+use super::build::{BuildError, Built, Part, build};
 use super::cluster::{Cluster, ProcessReport};
 use super::plan::Plan;
-use super::remote::{MakeDriver, RemoteError};
+use super::remote::RemoteError;
+use making::Making;
 use staged::Staged;
+use workers::WorkerLink;
 
 /// Time that tasks have to stop once the job is cancelled or has failed.
 pub(super) const STOP_TIME_MAX: Duration = Duration::from_secs(5);
@@ -32,11 +31,16 @@ pub(super) const STOP_TIME_MAX: Duration = Duration::from_secs(5);
 /// The longest time without a look at the workers, though none of them rings.
 const WATCH_TIME_MAX: Duration = Duration::from_millis(100);
 
+/// The longest time that starting a job waits for everything to be open: whoever has started it
+/// can stop it then, and waiting for the job waits on.
+const BEGIN_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// The longest time that a job of several processes which is over waits for the threads of its
+/// workers, whose connections may have peers that hang.
+const LEAVE_TIME_MAX: Duration = Duration::from_secs(2);
+
 /// The longest time without a look at whether all edges to other processes are open.
 const OPENING_LOOK_MAX: Duration = Duration::from_millis(2);
-
-/// Commands and events that may be under way between a worker and the job.
-const CONTROL_RING_ELEMENTS: usize = 256;
 
 /// Room that is kept for the commands that start, end, stop and cancel a job. Each is sent
 /// once, so none of them is ever lost.
@@ -73,11 +77,16 @@ pub struct JobHandle {
     finished: Vec<(TaskReport, TaskOutcome)>,
     live: Vec<Vec<TaskReport>>,
     stopping: Option<Monotonic>,
-    cancelled: bool,
+    /// Who cancelled the job in this process, if somebody did.
+    cancelled: Option<CancelCause>,
     sources_ended: bool,
     sources_stopped: bool,
     ended_at: Option<Monotonic>,
     opened: Opened,
+    /// The tasks of this process, while they are made.
+    making: Option<Making>,
+    /// The job was to stop before the tasks of this process were made.
+    given_up: bool,
     /// Why its parts could not be made, if so.
     not_made: Option<JobError>,
     /// How the tasks of this process ended, once all are over.
@@ -166,19 +175,11 @@ pub struct CommandRefused {
     pub worker: usize,
 }
 
-struct WorkerLink {
-    commands: Producer<WorkerCommand>,
-    events: Consumer<WorkerEvent>,
-    thread: Option<HostedWorker>,
-    opened: bool,
-    /// The names of the tasks that are not over.
-    running: Vec<String>,
-    /// Its thread is gone, and with it the tasks that are not over.
-    lost: bool,
-}
-
 /// Starts a plan: makes its parts, opens them all, and lets them run. When one cannot be
 /// opened, nothing runs, and the job's report says so.
+///
+/// Where opening takes long this returns before it runs: it does when everything is open, as
+/// long as the handle is waited on.
 ///
 /// # Errors
 /// When its parts cannot be made or a thread cannot be started; nothing has run then.
@@ -208,69 +209,6 @@ fn build_alone(plan: &Plan, host: &Host, chains: Option<&[usize]>) -> Result<Bui
 }
 
 impl JobHandle {
-    fn add_workers(
-        &mut self,
-        plan: &Plan,
-        options: &RunOptions,
-        host: &Host,
-        built: Built,
-        drivers: Option<&MakeDriver>,
-    ) -> Result<(), JobError> {
-        for (index, worker) in built.workers.into_iter().enumerate() {
-            let thread = WorkerThread {
-                name: format!("ringway-{index}"),
-                cpu: plan.workers[index].map(CpuId),
-                policy: options.idle,
-            };
-            // A worker that cannot be started leaves the others to be cancelled with the handle.
-            let worker = start_worker(host, thread, worker, drivers.cloned(), self)?;
-            self.add_worker(worker);
-        }
-        Ok(())
-    }
-}
-
-fn start_worker(
-    host: &Host,
-    thread: WorkerThread,
-    built: BuiltWorker,
-    driver: Option<MakeDriver>,
-    job: &JobHandle,
-) -> Result<WorkerLink, HostError> {
-    let BuiltWorker { bell, tasks, links } = built;
-    let (commands, receive_commands) = ring(CONTROL_RING_ELEMENTS, job.bell.clone(), bell.clone());
-    let (send_events, events) = ring(CONTROL_RING_ELEMENTS, bell.clone(), job.bell.clone());
-    let running = tasks.iter().map(|task| task.name().to_owned()).collect();
-    let clock = job.clock;
-    let thread = host.spawn(thread, move || {
-        let worker = Worker::new(tasks, clock, bell, receive_commands, send_events);
-        match links.zip(driver) {
-            Some((seed, driver)) => with_links(worker, seed, &driver, clock),
-            None => worker,
-        }
-    })?;
-    Ok(WorkerLink {
-        commands,
-        events,
-        thread: Some(thread),
-        opened: false,
-        running,
-        lost: false,
-    })
-}
-
-/// Lets a worker drive connections. Without a driver their edges fail, which ends the job.
-fn with_links(worker: Worker, seed: LinksSeed, driver: &MakeDriver, clock: Clock) -> Worker {
-    match driver().and_then(|driver| Links::new(seed, driver, clock)) {
-        Ok(links) => worker.with_links(links),
-        Err(error) => {
-            tracing::error!(%error, "a worker cannot drive connections: their edges fail");
-            worker
-        }
-    }
-}
-
-impl JobHandle {
     fn new(host: HostInUse, bell: Bell, clock: Clock) -> Self {
         Self {
             workers: Vec::new(),
@@ -280,11 +218,13 @@ impl JobHandle {
             finished: Vec::new(),
             live: Vec::new(),
             stopping: None,
-            cancelled: false,
+            cancelled: None,
             sources_ended: false,
             sources_stopped: false,
             ended_at: None,
             opened: Opened::Nothing,
+            making: None,
+            given_up: false,
             not_made: None,
             local: None,
             cluster: None,
@@ -297,25 +237,39 @@ impl JobHandle {
         self.live.push(Vec::new());
     }
 
-    /// Waits until everything is open, and lets it run if all of it is.
+    /// Waits a while until everything is open, and lets it run if all of it is.
     fn begin(&mut self) {
+        let deadline = self.clock.now().after(BEGIN_TIME_MAX);
         loop {
             self.bell.arm();
-            self.take_events();
-            self.take_part();
-            if self
-                .workers
-                .iter()
-                .all(|worker| worker.opened || worker.lost)
-            {
-                break;
+            self.attend();
+            let is_begun = self.opened != Opened::Nothing || self.stopping.is_some();
+            if is_begun || self.clock.now() >= deadline {
+                self.bell.disarm();
+                return;
             }
             self.park(WATCH_TIME_MAX);
         }
-        self.bell.disarm();
-        self.opened = Opened::Tasks;
-        if self.stopping.is_none() && self.cluster.is_none() {
-            self.send(&WorkerCommand::Start);
+    }
+
+    /// Takes what has come, and does what is to be done about it.
+    fn attend(&mut self) {
+        self.take_made();
+        self.take_events();
+        self.run_when_open();
+        self.take_part();
+    }
+
+    /// Lets the tasks run once all of them are open; those of several processes are told to
+    /// together.
+    fn run_when_open(&mut self) {
+        let mut workers = self.workers.iter();
+        let is_open = workers.all(|worker| worker.opened || worker.lost);
+        if self.opened == Opened::Nothing && self.making.is_none() && is_open {
+            self.opened = Opened::Tasks;
+            if self.stopping.is_none() && self.cluster.is_none() {
+                self.send(&WorkerCommand::Start);
+            }
         }
     }
 
@@ -337,8 +291,7 @@ impl JobHandle {
         let deadline = self.clock.now().after(timeout);
         loop {
             self.bell.arm();
-            self.take_events();
-            self.take_part();
+            self.attend();
             let now = self.clock.now();
             if self.is_over(now) {
                 self.bell.disarm();
@@ -362,7 +315,7 @@ impl JobHandle {
 
     /// As [`JobHandle::cancel`], with the cause that all processes report.
     pub fn cancel_by(&mut self, cause: CancelCause) {
-        self.cancelled = true;
+        self.cancelled.get_or_insert(cause);
         if let Some(cluster) = &mut self.cluster {
             cluster.ask_to_cancel(cause);
         }
@@ -538,13 +491,12 @@ impl JobHandle {
     }
 
     fn tasks_are_over(&self, now: Monotonic) -> bool {
-        let done = self
-            .workers
-            .iter()
-            .all(|worker| worker.running.is_empty() || worker.lost);
-        done || self
-            .stopping
-            .is_some_and(|since| now.since(since) > STOP_TIME_MAX)
+        let mut workers = self.workers.iter();
+        let done = workers.all(|worker| worker.running.is_empty() || worker.lost);
+        (done && self.making.is_none())
+            || self
+                .stopping
+                .is_some_and(|since| now.since(since) > STOP_TIME_MAX)
     }
 
     fn report(&mut self, now: Monotonic) -> JobReport {
@@ -565,7 +517,7 @@ impl JobHandle {
         let cluster = self.cluster.as_ref();
         let cancelled_by = match cluster.and_then(Cluster::end) {
             Some(JobEnd::Cancelled(cause)) => Some(*cause),
-            _ => self.cancelled.then_some(CancelCause::Asked),
+            _ => self.cancelled,
         };
         let processes = cluster.map_or_else(Vec::new, Cluster::process_reports);
         let first_row = tasks.iter().filter_map(|task| task.first_row).min();
@@ -587,19 +539,17 @@ impl JobHandle {
         let end = self.cluster.as_ref().and_then(Cluster::end);
         let failed_together =
             end.is_some_and(|end| !matches!(end, JobEnd::Ended | JobEnd::Stopped));
+        // A connection whose peer hangs is no reason to wait for long once the job is over in
+        // all processes, and for none once it has failed.
+        let now = self.clock.now();
+        let deadline = match (&self.cluster, failed_together) {
+            (None, _) => None,
+            (Some(_), true) => Some(now),
+            (Some(_), false) => Some(now.after(LEAVE_TIME_MAX)),
+        };
         for worker in &mut self.workers {
-            // A connection whose peer hangs is no reason to wait once the job has failed.
-            let waits = worker
-                .thread
-                .as_ref()
-                .is_some_and(|thread| !thread.is_finished());
-            let over = worker.running.is_empty() || worker.lost;
-            if over
-                && !(failed_together && waits)
-                && let Some(thread) = worker.thread.take()
-            {
-                // A panic has no more to say: what it took with it is known.
-                drop(thread.join());
+            if worker.running.is_empty() || worker.lost {
+                worker.join(deadline, &self.clock);
             }
         }
     }
@@ -607,7 +557,7 @@ impl JobHandle {
     /// The cause of a failure is the task that failed by itself, not those that lost a peer.
     fn outcome(&mut self) -> JobOutcome {
         let mut failures = Vec::new();
-        let (mut stopped, mut cancelled) = (false, false);
+        let (mut stopped, mut cancelled) = (false, self.given_up);
         for (_, outcome) in &mut self.finished {
             match std::mem::replace(outcome, TaskOutcome::Cancelled) {
                 TaskOutcome::Failed(error) => failures.push(error),
@@ -625,7 +575,7 @@ impl JobHandle {
         if let Some(error) = self.unfinished() {
             return JobOutcome::Failed(error);
         }
-        if self.cancelled {
+        if self.cancelled.is_some() {
             return JobOutcome::Cancelled;
         }
         match failures.into_iter().next() {
@@ -642,11 +592,10 @@ impl JobHandle {
             let names = self.workers[worker].running.clone();
             return Some(JobError::WorkerLost { worker, names });
         }
-        let names: Vec<String> = self
-            .workers
-            .iter()
-            .flat_map(|worker| worker.running.iter().cloned())
-            .collect();
+        let running = self.workers.iter().flat_map(|worker| &worker.running);
+        let mut names: Vec<String> = running.cloned().collect();
+        let made = self.making.iter();
+        names.extend(made.map(|making| format!("{}, which is being made,", making.task())));
         (!names.is_empty()).then_some(JobError::Stuck { names })
     }
 }
@@ -661,7 +610,11 @@ impl Drop for JobHandle {
 
 #[cfg(test)]
 mod tests {
+    use ringway_shm::{Consumer, Producer, ring};
+
+    use super::workers::CONTROL_RING_ELEMENTS;
     use super::*;
+    use crate::worker::{Worker, WorkerThread};
 
     /// What a worker has of its rings.
     type WorkerEnds = (Consumer<WorkerCommand>, Producer<WorkerEvent>);
@@ -717,6 +670,30 @@ mod tests {
         let report = handle.wait_timeout(Duration::ZERO).unwrap();
         assert!(matches!(report.outcome, JobOutcome::Ended));
         assert_eq!(report.tasks.len(), 2);
+    }
+
+    #[test]
+    fn a_worker_whose_thread_does_not_end_is_left_behind_in_time() {
+        let (mut handle, (commands, events)) = handle(&[]);
+        let (held, mut let_go) = ring::<()>(1, Bell::thread(), Bell::thread());
+        let clock = handle.clock;
+        let thread = WorkerThread {
+            name: "hangs".to_owned(),
+            cpu: None,
+            policy: IdlePolicy::default(),
+        };
+        let host = Host::new(HostKind::Thread);
+        let hangs = host.spawn(thread, move || {
+            let _ = let_go.pop_blocking(None);
+            Worker::new(Vec::new(), clock, Bell::thread(), commands, events)
+        });
+        let worker = &mut handle.workers[0];
+        worker.thread = Some(hangs.unwrap());
+        let deadline = clock.now().after(Duration::from_millis(50));
+        worker.join(Some(deadline), &clock);
+        assert!(clock.now() >= deadline);
+        assert!(worker.thread.is_none());
+        drop(held);
     }
 
     #[test]

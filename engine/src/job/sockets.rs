@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Display;
 use std::io;
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -34,11 +35,16 @@ const GREETINGS_MAX: usize = 64;
 const NAMED_MAX: usize = 3;
 
 /// Edges between processes over sockets: one port a process, and a connection an edge, which
-/// says which edge it is. The workers drive them.
+/// says which edge it is. The port of process 0 is that at which it has waited for the others.
+/// The workers drive them.
 pub struct SocketEdges {
+    /// Whether an edge comes into this process, which is process 0: its socket comes later.
+    comes_to_leader: bool,
     bound: Option<Bound>,
     driver: DriverChoice,
     time_limit: Duration,
+    /// Runs from when the tasks here are open.
+    waiting: Option<Clock>,
     /// Those that are to come, until all have.
     coming: Option<Coming>,
     /// Those that are to be connected, until the workers run.
@@ -50,15 +56,14 @@ pub struct SocketEdges {
 /// Edges that are to come to the port of this process.
 struct Coming {
     port: EdgePort,
-    clock: Clock,
-    time_limit: Duration,
     /// Number, peer and name of each.
     edges: Vec<(u64, usize, String)>,
 }
 
 impl SocketEdges {
-    /// Listens for the edges that come into this process, if any do. Where io_uring is wanted
-    /// and denied a warning says why.
+    /// Listens for the edges that come into this process, if any do; process 0 has its socket
+    /// from [`Cluster::gather`](super::Cluster::gather). Where io_uring is wanted and denied a
+    /// warning says why.
     ///
     /// # Errors
     /// Why nobody can listen there, or why there can be no such driver.
@@ -73,14 +78,18 @@ impl SocketEdges {
             tracing::warn!(cause, "connections are driven by epoll, without io_uring");
         }
         drop(opened);
-        let bound = match receives(plan, options.process) {
+        let receives = receives(plan, options.process);
+        let leads = options.process == 0;
+        let bound = match receives && !leads {
             false => None,
             true => Some(bind(&address(options)).map_err(|error| error.to_string())?),
         };
         Ok(Self {
+            comes_to_leader: receives && leads,
             bound,
             driver,
             time_limit: options.connect_timeout,
+            waiting: None,
             coming: None,
             going: Vec::new(),
             connector: None,
@@ -89,8 +98,17 @@ impl SocketEdges {
 }
 
 impl RemoteEdges for SocketEdges {
-    fn port(&self) -> u16 {
-        self.bound.as_ref().map_or(0, |bound| bound.address.port())
+    fn port(&self) -> Option<u16> {
+        let bound = self.bound.as_ref();
+        (!self.comes_to_leader).then(|| bound.map_or(0, |bound| bound.address.port()))
+    }
+
+    fn take_listener(&mut self, listener: TcpListener) {
+        if let Ok(address) = listener.local_addr()
+            && self.comes_to_leader
+        {
+            self.bound = Some(Bound { listener, address });
+        }
     }
 
     fn open(
@@ -98,11 +116,7 @@ impl RemoteEdges for SocketEdges {
         run: &RunIdentity,
         wanted: Vec<WantedHalf>,
     ) -> Result<Vec<Erased>, RemoteError> {
-        let opening = Opening {
-            run,
-            clock: Clock::start(),
-            time_limit: self.time_limit,
-        };
+        let opening = Opening { run };
         if let Some(bound) = self.bound.take() {
             self.coming = opening.listen(bound, &wanted)?;
         }
@@ -145,8 +159,9 @@ impl RemoteEdges for SocketEdges {
             self.coming = None;
             return Ok(are_connected);
         }
-        match coming.clock.now().0 > coming.time_limit {
-            true => Err(coming.not_come(&missing)),
+        let waited = self.waiting.get_or_insert_with(Clock::start).now().0;
+        match waited > self.time_limit {
+            true => Err(coming.not_come(&missing, self.time_limit)),
             false => Ok(false),
         }
     }
@@ -163,8 +178,6 @@ impl RemoteEdges for SocketEdges {
 /// Edges while they are opened.
 struct Opening<'a> {
     run: &'a RunIdentity,
-    clock: Clock,
-    time_limit: Duration,
 }
 
 impl Opening<'_> {
@@ -194,8 +207,6 @@ impl Opening<'_> {
         let edges = come.map(|half| (half.edge, half.peer, half.options.name.clone()));
         Ok(Some(Coming {
             port: port.map_err(|error| RemoteError(error.to_string()))?,
-            clock: self.clock,
-            time_limit: self.time_limit,
             edges: edges.collect(),
         }))
     }
@@ -329,13 +340,13 @@ fn wait_for_greeting(
 }
 
 impl Coming {
-    fn not_come(&self, missing: &[u64]) -> RemoteError {
+    fn not_come(&self, missing: &[u64], time_limit: Duration) -> RemoteError {
         let mut by_peer: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
         let edges = self.edges.iter();
         for (_, peer, name) in edges.filter(|(edge, ..)| missing.contains(edge)) {
             by_peer.entry(*peer).or_default().push(name);
         }
-        let seconds = self.time_limit.as_secs();
+        let seconds = time_limit.as_secs();
         let mut what = format!("{} did not come within {seconds} s", missing.len());
         for (peer, names) in by_peer {
             let named = names[..names.len().min(NAMED_MAX)].join(", ");
@@ -365,13 +376,7 @@ fn address(options: &ClusterOptions) -> HostPort {
         0 => data_bind_host(),
         _ => own.host.clone(),
     });
-    // At its own port process 0 is waited for by the others.
-    let port = match (options.process, own.port) {
-        (0, port) if port != 0 && options.listener.is_none() => port.saturating_add(1),
-        (0, _) => 0,
-        (_, port) => port,
-    };
-    HostPort::new(host, port)
+    HostPort::new(host, own.port)
 }
 
 /// Whether an edge comes into a process from another one.

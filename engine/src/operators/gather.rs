@@ -7,6 +7,30 @@ use crate::element::{EventTime, Watermark};
 use crate::error::OperatorError;
 use crate::operator::{Emitter, Operator, Progress, RowCounts};
 
+/// Things that one step frees or looks at without a result, so that many do not hold the core.
+pub(super) const STEP_ITEMS_MAX: usize = 65_536;
+
+/// What gathering came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gathered {
+    /// Nothing is left that is due.
+    All,
+    /// A batch is full, and more may be due.
+    Batch,
+    /// The step is long enough, however little was gathered.
+    Enough,
+}
+
+impl Gathered {
+    /// All that was due, unless what was left of the step's budget is used up.
+    pub(super) const fn within(budget: usize) -> Self {
+        match budget {
+            0 => Self::Enough,
+            _ => Self::All,
+        }
+    }
+}
+
 /// An operator in its parts: what it takes in makes results due, which are gathered until they
 /// are a batch.
 ///
@@ -33,12 +57,11 @@ pub trait Gather: Send {
     /// The watermark that is to be passed on when nothing is due any more.
     fn advancing(&mut self) -> &mut Option<Watermark>;
 
-    /// Gathers what is due until it is a batch, or the step is long enough; returns whether
-    /// nothing is left that is due.
+    /// Gathers what is due until it is a batch, or the step is long enough.
     ///
     /// # Errors
     /// When a result cannot be computed.
-    fn fill(&mut self) -> Result<bool, OperatorError>;
+    fn fill(&mut self) -> Result<Gathered, OperatorError>;
 
     /// Whether nothing is gathered.
     fn is_empty(&self) -> bool;
@@ -82,17 +105,17 @@ fn go_on<G: Gather>(
     out: &mut Emitter<'_, G::Out>,
 ) -> Result<Progress, OperatorError> {
     loop {
-        let is_done = operator.fill()?;
+        let gathered = operator.fill()?;
         if !operator.is_empty() {
             if out.is_full() {
                 return Ok(Progress::More);
             }
             out.emit(operator.build()?);
-        } else if !is_done {
-            return Ok(Progress::More);
         }
-        if is_done && operator.is_empty() {
-            break;
+        match gathered {
+            Gathered::All => break,
+            Gathered::Batch => {}
+            Gathered::Enough => return Ok(Progress::More),
         }
     }
     if let Some(watermark) = operator.advancing().take() {

@@ -73,3 +73,155 @@ pub(super) fn emit_late_rows<T, Out>(
         out.emit_side(tag, late);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::batch::{Either, Row};
+    use crate::element::Watermark;
+    use crate::operator::Operator;
+    use crate::operators::AggregateSpec;
+    use crate::operators::columnar::{Deduplicate, DeduplicateSpec, TopN, TopNSpec};
+    use crate::operators::join::{IntervalBounds, Join, JoinKind, JoinSpec, JoinTime};
+    use crate::operators::testing::{Harness, batch_of_values};
+    use crate::operators::window::{
+        EarlyResults, SessionAggregate, SessionSpec, WindowAggregate, WindowAssigner, WindowSpec,
+    };
+
+    use super::*;
+
+    type Side = Either<RecordBatch, RecordBatch>;
+
+    const WATERMARK: i64 = 59;
+
+    /// The least time of rows that are not late when event time has come to [`WATERMARK`]. A late
+    /// row must be counted as one, and another as none.
+    fn first_in_time<In: Payload, Op: Operator<In, RecordBatch>>(
+        make: impl Fn() -> Op,
+        input: impl Fn(RecordBatch) -> In,
+    ) -> i64 {
+        let late_rows = |time| {
+            let mut harness: Harness<_, RecordBatch> = Harness::new(make(), 1);
+            harness.watermark::<In>(Watermark::active(WATERMARK));
+            harness.push(input(batch_of_values(&[Row::at(time, (1, 1))])));
+            let counts = harness.counts();
+            assert_eq!(counts.untimed_rows, 0);
+            counts.late_rows
+        };
+        let late: Vec<u64> = (30..70).map(late_rows).collect();
+        let first = late
+            .iter()
+            .position(|rows| *rows == 0)
+            .expect("one in time");
+        assert!(late[..first].iter().all(|rows| *rows == 1));
+        assert!(late[first..].iter().all(|rows| *rows == 0));
+        30 + first as i64
+    }
+
+    fn schema() -> arrow::datatypes::SchemaRef {
+        batch_of_values(&[]).schema()
+    }
+
+    fn tens() -> WindowAssigner {
+        WindowAssigner::tumbling(10, 0).expect("windows")
+    }
+
+    fn window(allowed_lateness_ms: u64) -> WindowAggregate {
+        let spec = WindowSpec {
+            assigner: tens(),
+            key_columns: vec![1],
+            aggregates: vec![AggregateSpec::count("count")],
+            allowed_lateness_ms,
+            early: EarlyResults::default(),
+            late: None,
+        };
+        WindowAggregate::new(schema(), spec).expect("a fitting spec")
+    }
+
+    fn session(allowed_lateness_ms: u64) -> SessionAggregate {
+        let spec = SessionSpec {
+            gap_ms: 10,
+            key_columns: vec![1],
+            aggregates: vec![AggregateSpec::count("count")],
+            allowed_lateness_ms,
+            late: None,
+        };
+        SessionAggregate::new(schema(), spec).expect("a fitting spec")
+    }
+
+    fn join(time: JoinTime) -> Join {
+        let spec = JoinSpec {
+            kind: JoinKind::Left,
+            time,
+            left_keys: vec![1],
+            right_keys: vec![1],
+            left_late: None,
+            right_late: None,
+        };
+        Join::new(schema(), schema(), spec).expect("a fitting spec")
+    }
+
+    fn top(windows: Option<WindowAssigner>) -> TopN {
+        let spec = TopNSpec {
+            rows_max: 1,
+            key_columns: vec![1],
+            order: vec![(2, true)],
+            windows,
+            late: None,
+        };
+        TopN::new(schema(), spec).expect("a fitting spec")
+    }
+
+    fn deduplicate(ttl_ms: Option<u64>) -> Deduplicate {
+        let spec = DeduplicateSpec {
+            key_columns: vec![1],
+            ttl_ms,
+            late: None,
+        };
+        Deduplicate::new(schema(), spec).expect("a fitting spec")
+    }
+
+    #[test]
+    fn a_row_is_late_where_the_table_of_the_documentation_says_so() {
+        let same = |batch| batch;
+        assert_eq!(
+            first_in_time(|| window(0), same),
+            60,
+            "its window is complete"
+        );
+        assert_eq!(
+            first_in_time(|| window(10), same),
+            50,
+            "its lateness is past"
+        );
+        assert_eq!(
+            first_in_time(|| session(0), same),
+            51,
+            "its session is complete"
+        );
+        assert_eq!(
+            first_in_time(|| session(10), same),
+            41,
+            "its lateness is past"
+        );
+        for side in [Side::Left, Side::Right] {
+            let bounds = IntervalBounds::new(-100, 100).expect("in order");
+            let interval = || join(JoinTime::Interval(bounds));
+            assert_eq!(
+                first_in_time(interval, side),
+                WATERMARK,
+                "behind the watermark"
+            );
+            let windows = || join(JoinTime::SameWindow(tens()));
+            assert_eq!(first_in_time(windows, side), 60, "its window is complete");
+        }
+        assert_eq!(
+            first_in_time(|| top(Some(tens())), same),
+            60,
+            "its window is complete"
+        );
+        assert_eq!(first_in_time(|| top(None), same), 30, "never");
+        let deduplicated = first_in_time(|| deduplicate(Some(5)), same);
+        assert_eq!(deduplicated, WATERMARK, "behind the watermark");
+        assert_eq!(first_in_time(|| deduplicate(None), same), 30, "never");
+    }
+}

@@ -18,7 +18,6 @@ mod gather;
 pub mod join;
 mod late;
 mod numbers;
-mod row_of_batch;
 pub mod rows;
 mod schema;
 mod sides;

@@ -56,6 +56,17 @@ pub(super) fn require_same_types(
     )))
 }
 
+/// Rows that are kept by their number in a batch have one of 32 bits.
+pub(super) fn require_numbered_rows(rows: usize) -> Result<(), OperatorError> {
+    if u32::try_from(rows).is_ok() {
+        return Ok(());
+    }
+    Err(OperatorError::new(format!(
+        "a batch has {rows} rows, and this operator takes {} at most: make it several",
+        u32::MAX
+    )))
+}
+
 /// A column of integers that an operator adds.
 pub(super) fn int64_field(name: &str, nullable: bool) -> FieldRef {
     Field::new(name, DataType::Int64, nullable).into()
@@ -107,4 +118,17 @@ pub(super) fn renamed(schema: &SchemaRef, names: &[String]) -> SchemaRef {
     let fields: Vec<FieldRef> = fields.collect();
     let metadata = schema.metadata().clone();
     Arc::new(Schema::new_with_metadata(fields, metadata))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_of_more_rows_than_have_numbers_is_an_error_and_not_other_rows() {
+        let most = u32::MAX as usize;
+        assert!(require_numbered_rows(most).is_ok());
+        let error = require_numbered_rows(most + 1).expect_err("one too many");
+        assert!(error.to_string().contains("4294967296 rows"), "{error}");
+    }
 }

@@ -43,6 +43,8 @@ pub(crate) struct Harness<Op, Out, S = Out> {
     pub(crate) operator: Op,
     recorder: Recorder<Out>,
     step: StepScope,
+    /// How many steps the last call took.
+    pub(crate) steps: usize,
     side: std::marker::PhantomData<fn() -> S>,
 }
 
@@ -59,6 +61,7 @@ impl<Op, Out: Payload, S: Payload> Harness<Op, Out, S> {
                 taken: 0,
             },
             step,
+            steps: 0,
             side: std::marker::PhantomData,
         }
     }
@@ -73,12 +76,24 @@ impl<Op, Out: Payload, S: Payload> Harness<Op, Out, S> {
         self.recorder.taken = 0;
         let mut out = Emitter::new(&mut self.recorder, &mut self.step, 0);
         let mut progress = first(&mut self.operator, &mut out)?;
+        self.steps = 1;
         while progress == Progress::More {
+            self.steps += 1;
             self.recorder.taken = 0;
             let mut out = Emitter::new(&mut self.recorder, &mut self.step, 0);
             progress = self.operator.resume(&mut out)?;
         }
         Ok(())
+    }
+
+    /// Does one step, and does not resume it.
+    pub(crate) fn step(
+        &mut self,
+        step: impl FnOnce(&mut Op, &mut Emitter<'_, Out>) -> Result<Progress, OperatorError>,
+    ) -> Progress {
+        self.recorder.taken = 0;
+        let mut out = Emitter::new(&mut self.recorder, &mut self.step, 0);
+        step(&mut self.operator, &mut out).expect("the step succeeds")
     }
 
     /// Gives the operator a batch and resumes it until it is done.

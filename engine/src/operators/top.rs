@@ -1,8 +1,11 @@
 //! The foremost rows of each key, of all rows so far or of each window.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::hash::Hash;
+
+use indexmap::IndexMap;
+use indexmap::map::IntoIter;
 
 use crate::element::EventTime;
 use crate::operators::aggregate::FastHash;
@@ -26,7 +29,7 @@ pub(crate) struct TopState<K, S, R> {
 type IsTie<S> = fn(&S, &S) -> bool;
 
 /// A complete window and what of it is still to come out.
-type Completing<K, S, R> = (Window, std::vec::IntoIter<Ranking<K, S, R>>);
+type Completing<K, S, R> = (Window, IntoIter<K, Ranking<S, R>>);
 
 /// The foremost rows of a key, first to last.
 pub(crate) struct Top<K, R> {
@@ -37,13 +40,9 @@ pub(crate) struct Top<K, R> {
 }
 
 /// Rankings in the order in which their keys came.
-struct Tops<K, S, R> {
-    positions: HashMap<K, usize, FastHash>,
-    rankings: Vec<Ranking<K, S, R>>,
-}
+type Tops<K, S, R> = IndexMap<K, Ranking<S, R>, FastHash>;
 
-struct Ranking<K, S, R> {
-    key: K,
+struct Ranking<S, R> {
     rows: Vec<(S, R)>,
     is_changed: bool,
 }
@@ -105,8 +104,7 @@ impl<K: Eq + Hash + Clone, S, R: Clone> TopState<K, S, R> {
             ties: self.ties,
         };
         let (Some(windows), Some(time)) = (self.windows, time) else {
-            let at = self.running.position_of(key, &mut |_| {});
-            let ranking = &mut self.running.rankings[at];
+            let (at, ranking) = ranking_of(&mut self.running, key, &mut |_| {});
             if !places.insert(&mut ranking.rows, stands, make) {
                 return false;
             }
@@ -124,8 +122,8 @@ impl<K: Eq + Hash + Clone, S, R: Clone> TopState<K, S, R> {
                 .by_window
                 .entry(window.last())
                 .or_insert_with(|| (window, Tops::default()));
-            let at = tops.position_of(key, kept);
-            is_in |= places.insert(&mut tops.rankings[at].rows, &stands, &mut make);
+            let (_, ranking) = ranking_of(tops, key, kept);
+            is_in |= places.insert(&mut ranking.rows, &stands, &mut make);
         }
         is_in
     }
@@ -140,10 +138,10 @@ impl<K: Eq + Hash + Clone, S, R: Clone> TopState<K, S, R> {
     pub(crate) fn next_due(&mut self) -> Option<Top<K, R>> {
         let ties = self.ties;
         if let Some(at) = self.changed.pop_front() {
-            let ranking = &mut self.running.rankings[at];
+            let (key, ranking) = self.running.get_index_mut(at)?;
             ranking.is_changed = false;
             return Some(Top {
-                key: ranking.key.clone(),
+                key: key.clone(),
                 window: None,
                 rows: places_of(&ranking.rows, ties)
                     .zip(&ranking.rows)
@@ -154,7 +152,7 @@ impl<K: Eq + Hash + Clone, S, R: Clone> TopState<K, S, R> {
         loop {
             if let Some((window, rankings)) = &mut self.completing {
                 let window = Some(*window);
-                if let Some(Ranking { key, rows, .. }) = rankings.next() {
+                if let Some((key, Ranking { rows, .. })) = rankings.next() {
                     let places: Vec<u64> = places_of(&rows, ties).collect();
                     let rows = rows.into_iter().map(|(_, row)| row);
                     let rows = places.into_iter().zip(rows).collect();
@@ -167,7 +165,7 @@ impl<K: Eq + Hash + Clone, S, R: Clone> TopState<K, S, R> {
                 return None;
             }
             let (window, tops) = first.remove();
-            self.completing = Some((window, tops.rankings.into_iter()));
+            self.completing = Some((window, tops.into_iter()));
         }
     }
 
@@ -176,26 +174,29 @@ impl<K: Eq + Hash + Clone, S, R: Clone> TopState<K, S, R> {
         let windows = self.by_window.values_mut().map(|(_, tops)| tops);
         let rankings = std::iter::once(&mut self.running)
             .chain(windows)
-            .flat_map(|tops| &mut tops.rankings);
+            .flat_map(Tops::values_mut);
         rankings.flat_map(|ranking| ranking.rows.iter_mut().map(|(_, row)| row))
     }
 }
 
-impl<K: Eq + Hash + Clone, S, R> Tops<K, S, R> {
-    fn position_of(&mut self, key: &K, kept: &mut dyn FnMut(&K)) -> usize {
-        if let Some(at) = self.positions.get(key) {
-            return *at;
+/// The ranking of `key` and its position; calls `kept` if it is new.
+fn ranking_of<'a, K: Eq + Hash + Clone, S, R>(
+    tops: &'a mut Tops<K, S, R>,
+    key: &K,
+    kept: &mut dyn FnMut(&K),
+) -> (usize, &'a mut Ranking<S, R>) {
+    let at = match tops.get_index_of(key) {
+        Some(at) => at,
+        None => {
+            kept(key);
+            let ranking = Ranking {
+                rows: Vec::new(),
+                is_changed: false,
+            };
+            tops.insert_full(key.clone(), ranking).0
         }
-        let at = self.rankings.len();
-        self.positions.insert(key.clone(), at);
-        self.rankings.push(Ranking {
-            key: key.clone(),
-            rows: Vec::new(),
-            is_changed: false,
-        });
-        kept(key);
-        at
-    }
+    };
+    (at, &mut tops[at])
 }
 
 impl<S> Clone for Places<S> {
@@ -245,13 +246,4 @@ fn places_of<S, R>(rows: &[(S, R)], ties: Option<IsTie<S>>) -> impl Iterator<Ite
         }
         place
     })
-}
-
-impl<K, S, R> Default for Tops<K, S, R> {
-    fn default() -> Self {
-        Self {
-            positions: HashMap::default(),
-            rankings: Vec::new(),
-        }
-    }
 }

@@ -8,7 +8,7 @@
 //! what is too large for one frame. Control elements are converted by [`control_of`] and
 //! [`element_of`].
 
-mod compact;
+pub(crate) mod compact;
 mod control;
 mod decode;
 mod encode;

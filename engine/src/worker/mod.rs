@@ -13,6 +13,7 @@ mod thread_host;
 
 pub use host::{Host, HostError, HostInUse, HostKind, HostedWorker, WorkerThread};
 pub use idle::{IdleAction, IdlePolicy, Idler};
+pub(crate) use slot::panic_text;
 pub use thread_host::run_on_thread;
 
 use std::collections::VecDeque;

@@ -88,7 +88,7 @@ fn guarded<T>(task: &mut dyn Task, call: impl FnOnce(&mut dyn Task) -> T) -> Res
     catch_unwind(AssertUnwindSafe(|| call(task))).map_err(|panic| {
         let error = TaskError::Panicked {
             operator: task.running(),
-            message: message_of(&*panic),
+            message: panic_text(&*panic),
         };
         let abandoned = catch_unwind(AssertUnwindSafe(|| task.abandon(&error.to_string())));
         if abandoned.is_err() {
@@ -98,7 +98,8 @@ fn guarded<T>(task: &mut dyn Task, call: impl FnOnce(&mut dyn Task) -> T) -> Res
     })
 }
 
-fn message_of(panic: &(dyn Any + Send)) -> String {
+/// What a panic said.
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "a value that is not text".to_owned())

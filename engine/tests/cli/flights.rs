@@ -14,6 +14,7 @@ const HOUR_MS: i64 = 3_600_000;
 fn run(flights: &Example, parallelism: u32) -> JobReport {
     let overrides = Overrides {
         parallelism: Some(Parallelism::new(parallelism).unwrap()),
+        ..Overrides::default()
     };
     let mut job = LoadedJob::load(flights.job().as_ref(), &overrides).unwrap();
     let plan = job.plan(vec![None, None]).unwrap();

@@ -5,6 +5,7 @@ mod command;
 mod example;
 mod flights;
 mod processes;
+mod running;
 mod stages;
 mod streams;
 mod wire;

@@ -1,11 +1,12 @@
 //! Jobs in stages as their users see them.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::command::{ended, errors, job_file, json, ringway, run, signal, started};
+use crate::command::{errors, job_file, json, ringway, run, started};
+use crate::running::{HANG, ended, signal};
 
 const STAGES: &str = r#"
 [job]
@@ -88,13 +89,38 @@ fn the_summary_and_the_plan_say_what_is_spilled() {
 }
 
 #[test]
+fn what_a_failed_attempt_of_a_stage_has_written_is_not_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    // The row that fails is far down, so that others have reached the sink.
+    let failing = STAGES.replace(
+        "type = \"sort\"\ninput = \"spilled\"\norder = \"value DESC\"\nmemory_max = \"64KiB\"",
+        "type = \"filter\"\ninput = \"spilled\"\nwhere = \"1 / (id - 19999) <= 0\"",
+    );
+    let rows = |restarts: u32| {
+        let again = format!("spill_max = \"1GiB\"\nrestarts = {restarts}");
+        let text = failing.replace("spill_max = \"1GiB\"", &again);
+        let path = job_file(folder.path(), &text);
+        let output = run(&["run", path.to_str().unwrap(), "--json"]);
+        assert_eq!(output.status.code(), Some(1), "{}", errors(&output));
+        let summary = json(&output);
+        assert_eq!(summary["restarts"], restarts);
+        summary["sinks"][0]["rows"].as_u64().expect("a number")
+    };
+    let once = rows(0);
+    assert!(once > 0, "some rows come before the one that fails");
+    assert_eq!(rows(2), once);
+}
+
+#[test]
 fn what_a_killed_process_leaves_behind_goes_with_the_next_job() {
     let folder = tempfile::tempdir().unwrap();
     let slow = STAGES.replace("rows = 20000", "rows = 20000000\nrate = 1000");
     let path = job_file(folder.path(), &slow);
     let mut command = ringway(&["run", path.to_str().unwrap(), "--quiet"]);
     let child = started(&mut command);
+    let since = Instant::now();
     while spill_folders(folder.path()) == 0 {
+        assert!(since.elapsed() < HANG, "nothing is spilled");
         std::thread::sleep(Duration::from_millis(5));
     }
     signal(&child, Signal::KILL);

@@ -2,7 +2,10 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
+
+use crate::command::ringway;
+use crate::running::{Running, ended};
 
 const JOB: &str = r#"
 [sources.numbers]
@@ -34,11 +37,11 @@ fn full() -> Stdio {
 fn code(folder: &Path, args: &[&str], job: &str, stdout: Stdio, stderr: Stdio) -> Option<i32> {
     let path = folder.join("job.toml");
     std::fs::write(&path, job).expect("the folder is writable");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ringway"));
-    command.arg(args[0]).arg(path).args(&args[1..]);
-    let command = command.env("RUST_LOG", "debug");
-    let status = command.stdout(stdout).stderr(stderr).status();
-    status.expect("the binary runs").code()
+    let mut command = ringway(&args[..1]);
+    command.arg(path).args(&args[1..]).env("RUST_LOG", "debug");
+    let child = command.stdout(stdout).stderr(stderr).spawn();
+    let (output, _) = ended(Running::new(child.expect("the binary runs")));
+    output.status.code()
 }
 
 #[test]

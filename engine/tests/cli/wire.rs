@@ -3,12 +3,14 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::Path;
-use std::process::{Child, ChildStderr, Output, Stdio};
+use std::process::{ChildStderr, Output, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::command::{errors, ringway, run, started};
+use crate::running::{HANG, Running};
 
 const CONTROL: &str = r#"{"watermark": -9223372036854775808}
 {"idle": 1500}
@@ -20,7 +22,7 @@ const CONTROL: &str = r#"{"watermark": -9223372036854775808}
 
 /// A `recv` that listens.
 struct Receiving {
-    child: Child,
+    child: Running,
     errors: BufReader<ChildStderr>,
     at: String,
 }
@@ -44,7 +46,7 @@ impl Receiving {
     fn ended(mut self) -> (Vec<Value>, Option<i32>, String) {
         let mut said = String::new();
         self.errors.read_to_string(&mut said).expect("text");
-        let output = self.child.wait_with_output().expect("it ran");
+        let output = self.child.wait_with_output();
         (lines(&output), output.status.code(), said)
     }
 }
@@ -67,7 +69,7 @@ fn send(at: &str, args: &[&str], input: &str) -> Output {
     // It may end before it has read everything.
     let _ = stdin.write_all(input.as_bytes());
     drop(stdin);
-    child.wait_with_output().expect("it ran")
+    child.wait_with_output()
 }
 
 /// What arrives of `input`, and the exit code of the receiver; that of the sender is 0.
@@ -239,14 +241,48 @@ fn many_streams_are_served_at_a_time_and_numbered() {
 
 #[test]
 fn a_slow_receiver_takes_its_time_and_everything() {
-    let input = "{\"data\": [[1, 2]]}\n".repeat(5);
-    let start = Instant::now();
+    const ELEMENTS: u32 = 5;
+    const DELAY: Duration = Duration::from_millis(50);
+    let input = "{\"data\": [[1, 2]]}\n".repeat(ELEMENTS as usize);
     let receiving = Receiving::start(&["--type", "int64", "--once", "--delay-ms", "50"]);
+    // From before the first element can come until after the end, which comes behind the last delay.
+    let start = Instant::now();
     let output = send(&receiving.at, &["--type", "int64"], &input);
     assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
     let (lines, code, _) = receiving.ended();
     assert_eq!((lines, code), (with_end(&input), Some(0)));
-    assert!(start.elapsed() >= Duration::from_millis(200));
+    assert!(start.elapsed() >= DELAY * ELEMENTS, "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_receiver_that_takes_nothing_stops_its_sender_from_reading() {
+    // What two edges, the window between them and the pipe hold is far below.
+    const LINES_MAX: u64 = 100_000;
+    let receiving = Receiving::start(&["--type", "int64", "--once", "--delay-ms", "1000000"]);
+    let args = ["send", "--connect", &receiving.at, "--type", "int64"];
+    let mut sender = started(ringway(&args).stdin(Stdio::piped()));
+    let mut stdin = sender.stdin.take().expect("a pipe");
+    let written = Arc::new(Mutex::new(0_u64));
+    let counted = Arc::clone(&written);
+    let writing = std::thread::spawn(move || {
+        while stdin.write_all(b"{\"data\": [[1, 2]]}\n").is_ok() {
+            *counted.lock().unwrap() += 1;
+        }
+    });
+    let (mut before, since) = (0, Instant::now());
+    loop {
+        std::thread::sleep(Duration::from_secs(1));
+        let lines = *written.lock().unwrap();
+        assert!(lines < LINES_MAX, "nothing holds the sender back");
+        if lines > 0 && lines == before {
+            break;
+        }
+        before = lines;
+        assert!(since.elapsed() < HANG);
+    }
+    assert_eq!(sender.try_wait().unwrap(), None, "it goes on waiting");
+    drop(sender);
+    writing.join().unwrap();
 }
 
 #[test]
@@ -272,6 +308,7 @@ fn every_sender_to_a_receiver_that_goes_on_is_told_that_everything_arrived() {
 fn with_once_nobody_else_is_served() {
     let receiving = Receiving::start(&["--type", "int64", "--once"]);
     let first = TcpStream::connect(&receiving.at).unwrap();
+    first.set_read_timeout(Some(HANG)).unwrap();
     let mut grant = [0; 9];
     (&first).read_exact(&mut grant).unwrap();
     let second = send(

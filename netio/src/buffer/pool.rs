@@ -5,6 +5,8 @@ use std::fmt;
 use std::mem;
 use std::sync::{Arc, Mutex, Weak};
 
+use rustix::param::page_size;
+
 use super::memory::Memory;
 use super::{AHEAD_BYTES_MAX, BEYOND_BYTES_MAX, BEYOND_FROM, Body};
 
@@ -189,7 +191,9 @@ impl Drop for Lent {
         };
         let memory = mem::replace(&mut self.memory, Memory::heap(0));
         let touched = if memory.is_lazy() {
-            self.home.touched.max(self.filled)
+            // Memory comes in pages, and a mapping that was never touched is something too.
+            let bytes = self.home.touched.max(self.filled).max(1);
+            bytes.next_multiple_of(page_size())
         } else {
             memory.len()
         };
@@ -304,9 +308,31 @@ mod tests {
         let mut body = pool.body(100 << 20);
         body.extend_from_slice(&[1; 1000]);
         drop(body);
-        assert_eq!(pool.kept_bytes(), 1000);
+        assert_eq!(pool.kept_bytes(), page_size());
         drop(pool.body(100 << 20));
-        assert_eq!(pool.kept_bytes(), 1000, "touched earlier counts as well");
+        let kept = pool.kept_bytes();
+        assert_eq!(kept, page_size(), "touched earlier counts as well");
+    }
+
+    #[test]
+    fn many_bodies_of_which_little_came_hold_no_more_pages_than_the_bound() {
+        const BOUND_BYTES: usize = 1 << 20;
+        for came in [0, 1, 10] {
+            let pool = BodyPool::new(BOUND_BYTES);
+            let bodies: Vec<Body> = (0..1000)
+                .map(|_| {
+                    let mut body = pool.body(300_000);
+                    body.extend_from_slice(&[1; 10][..came]);
+                    body
+                })
+                .collect();
+            drop(bodies);
+            let kept = pool.shared.lock().unwrap();
+            let mappings = kept.classes.values().map(|class| class.free.len());
+            // Each of them has a page, but for those that were never touched.
+            assert_eq!(mappings.sum::<usize>(), BOUND_BYTES / page_size());
+            assert_eq!(kept.bytes, BOUND_BYTES, "{came} bytes came");
+        }
     }
 
     #[test]

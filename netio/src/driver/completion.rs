@@ -94,6 +94,26 @@ pub enum Completion {
     Woken,
 }
 
+impl Completion {
+    /// The connection that it is of.
+    pub(super) fn connection(&self) -> Option<ConnectionId> {
+        match self {
+            Self::Sent { connection, .. }
+            | Self::Read { connection, .. }
+            | Self::BodyProgress { connection, .. }
+            | Self::Body { connection, .. }
+            | Self::Eof { connection }
+            | Self::Lost { connection, .. }
+            | Self::Detached { connection, .. }
+            | Self::Closed { connection } => Some(*connection),
+            Self::Accepted { .. }
+            | Self::AcceptDelayed { .. }
+            | Self::ListenerFailed { .. }
+            | Self::Woken => None,
+        }
+    }
+}
+
 /// Bytes in a buffer of a driver's pool.
 pub struct Chunk {
     bytes: Lent,

@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::mem;
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
@@ -249,6 +249,21 @@ impl UringDriver {
         self.io.held = held;
     }
 
+    /// Drops what was done on a connection and is not told. A socket that was to be given back
+    /// is closed by that, which is told instead.
+    fn forget(&mut self, connection: ConnectionId) {
+        let mut given_back = false;
+        self.done.retain(|told| {
+            let is_last = matches!(told, Completion::Closed { .. });
+            let is_dropped = told.connection() == Some(connection) && !is_last;
+            given_back |= is_dropped && matches!(told, Completion::Detached { .. });
+            !is_dropped
+        });
+        if given_back {
+            self.done.push(Completion::Closed { connection });
+        }
+    }
+
     /// Whether the next poll has something to do that the ring does not know of.
     fn has_work(&self) -> bool {
         let fed = || self.io.chunks.as_ref().is_some_and(ChunkRing::would_be_fed);
@@ -257,9 +272,7 @@ impl UringDriver {
 
     /// Ends everything, and waits until the kernel has let go of all memory.
     fn end(&mut self) -> io::Result<()> {
-        for (_, connection) in self.connections.iter_mut() {
-            let _ = connection.stream.shutdown(Shutdown::Both);
-        }
+        // Without a shutdown of the sockets, for the reason that closing one has.
         self.io.ring.cancel_all();
         let mut batch = mem::take(&mut self.batch);
         for _ in 0..END_WAITS_MAX {
@@ -329,6 +342,7 @@ impl Driver for UringDriver {
     }
 
     fn close(&mut self, connection: ConnectionId) {
+        self.forget(connection);
         self.with_connection(connection, |found, io, _| found.close(io));
     }
 

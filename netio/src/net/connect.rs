@@ -130,7 +130,7 @@ impl Connecting {
     pub fn wait(&self, now: Duration) {
         let deadline = self.deadline();
         let (until, socket) = match &self.phase {
-            Phase::Resolving(_) => (now + TICK, None),
+            Phase::Resolving(_) => (now.saturating_add(TICK), None),
             Phase::Trying { current, .. } => match current {
                 Some(current) => (current.until, Some(&current.socket)),
                 None => (now, None),
@@ -139,11 +139,12 @@ impl Connecting {
             Phase::Over => (now, None),
         };
         let timeout = until.min(deadline).saturating_sub(now);
-        let timeout = Timespec::try_from(timeout).unwrap_or_default();
+        // More than the kernel can count is for ever.
+        let timeout = Timespec::try_from(timeout).ok();
         // A failed wait was a short one: polling finds out what is the matter.
         let _ = match socket {
-            Some(socket) => poll(&mut [PollFd::new(socket, PollFlags::OUT)], Some(&timeout)),
-            None => poll(&mut [], Some(&timeout)),
+            Some(socket) => poll(&mut [PollFd::new(socket, PollFlags::OUT)], timeout.as_ref()),
+            None => poll(&mut [], timeout.as_ref()),
         };
     }
 
@@ -185,7 +186,7 @@ impl Connecting {
                 let Some(address) = next.pop_front() else {
                     return self.rest(now);
                 };
-                match Try::start(address, now + self.options.try_limit) {
+                match Try::start(address, now.saturating_add(self.options.try_limit)) {
                     Ok(running) => *current = Some(running),
                     Err(error) => ConnectError::note(&mut self.attempts, address, error),
                 }
@@ -202,11 +203,12 @@ impl Connecting {
 
     /// Pauses, for between half and all of the time.
     fn rest(&mut self, now: Duration) -> Step {
-        let share = 0.5 + self.random.below(500) as f64 / 1000.0;
+        let share = 500 + self.random.below(500) as u32;
+        let pause = (self.pause / 1000).saturating_mul(share);
         self.phase = Phase::Pausing {
-            until: now + self.pause.mul_f64(share),
+            until: now.saturating_add(pause),
         };
-        self.pause = (self.pause * 2).min(self.options.pause_max);
+        self.pause = self.pause.saturating_mul(2).min(self.options.pause_max);
         Step::Wait
     }
 
@@ -400,6 +402,35 @@ mod tests {
         assert!(said.contains("no-such-host.invalid:7000"), "{said}");
         assert!(said.contains("the name"), "{said}");
         assert!(error.attempts.is_empty());
+    }
+
+    #[test]
+    fn times_without_measure_are_times_like_others() {
+        let (socket, to) = closed_port();
+        let options = ConnectOptions {
+            time_limit: Duration::MAX,
+            try_limit: Duration::MAX,
+            pause: Duration::MAX,
+            pause_max: Duration::MAX,
+        };
+        let now = Duration::from_secs(1);
+        let mut connecting = Connecting::start(&to, &options, now);
+        while !matches!(connecting.phase, Phase::Pausing { .. }) {
+            assert!(connecting.poll(now).unwrap().is_none());
+            thread::yield_now();
+        }
+        let thread = thread::spawn(move || connecting.wait(now));
+        thread::sleep(Duration::from_millis(50));
+        assert!(!thread.is_finished(), "a wait of that length is over");
+
+        rustix::net::listen(&socket, 1).unwrap();
+        let patient = ConnectOptions {
+            time_limit: Duration::MAX,
+            try_limit: Duration::MAX,
+            ..ConnectOptions::default()
+        };
+        let begin = Instant::now();
+        connect(&to, &patient, || begin.elapsed()).unwrap();
     }
 
     #[test]

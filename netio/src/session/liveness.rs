@@ -38,12 +38,12 @@ impl Liveness {
     /// When silence inside of a frame is too long.
     pub(super) fn stalled_at(&self) -> Option<Duration> {
         self.listening
-            .map(|since| since.max(self.heard) + self.patience)
+            .map(|since| since.max(self.heard).saturating_add(self.patience))
     }
 
     /// When the beginning of a connection is overdue.
     pub(super) fn overdue_at(&self) -> Duration {
-        self.opened + self.patience
+        self.opened.saturating_add(self.patience)
     }
 
     pub(super) fn patience(&self) -> Duration {

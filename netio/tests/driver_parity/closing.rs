@@ -11,8 +11,11 @@ use crate::worlds::World;
 
 crate::promises![
     after_close_only_its_completion_comes,
+    what_was_done_and_not_told_is_dropped_by_a_close,
+    a_close_before_the_next_poll_takes_the_socket_back,
     a_connection_is_closed_with_everything_in_flight,
     what_the_kernel_had_arrives_after_a_close_in_order,
+    what_is_asked_of_a_connection_that_is_closing_is_ignored,
     identifiers_of_what_is_closed_are_ignored,
     a_place_is_used_again_under_another_name,
 ];
@@ -30,6 +33,40 @@ fn after_close_only_its_completion_comes<W: World>() {
     kit.until("it is closed", |kit| kit.record(far).closed);
     kit.linger();
     assert_eq!(kit.record(far).received + kit.record(far).sent, 0);
+}
+
+fn what_was_done_and_not_told_is_dropped_by_a_close<W: World>() {
+    let mut kit = Kit::<W>::new(2);
+    for body_bytes in [0, 1000] {
+        let (near, far) = kit.connection(0, 1);
+        kit.driver(near).shutdown_write(near.id);
+        kit.read(far, true);
+        kit.until("the end has come", |kit| kit.record(far).eof);
+        // Nothing comes any more to a body, so that it is given back at once.
+        kit.read_body(far, body_bytes);
+        kit.close_now(far);
+        let (_near, far) = kit.connection(0, 1);
+        kit.read_body(far, body_bytes);
+        kit.send(far, &mut pattern::segments(1, &[10]));
+        kit.driver(far).shutdown_write(far.id);
+        kit.close_now(far);
+    }
+    kit.linger();
+}
+
+fn a_close_before_the_next_poll_takes_the_socket_back<W: World>() {
+    let mut kit = Kit::<W>::new(2);
+    for reads in [false, true] {
+        let (near, far) = kit.connection(0, 1);
+        kit.read(near, reads);
+        kit.poll();
+        kit.driver(near).detach(near.id);
+        kit.close_now(near);
+        kit.read(far, true);
+        kit.until("the peer sees it", |kit| kit.record(far).is_over());
+        kit.close(near);
+        kit.linger();
+    }
 }
 
 fn a_connection_is_closed_with_everything_in_flight<W: World>() {
@@ -61,6 +98,32 @@ fn what_the_kernel_had_arrives_after_a_close_in_order<W: World>() {
     kit.until("the end has come", |kit| kit.record(far).is_over());
     let record = kit.record(far);
     assert_eq!((record.received, record.eof), (160_000, true));
+}
+
+fn what_is_asked_of_a_connection_that_is_closing_is_ignored<W: World>() {
+    let mut kit = Kit::<W>::new(1);
+    for polled in [false, true] {
+        let (near, _far) = kit.connection(0, 0);
+        // It takes until the next poll to end these.
+        kit.send(near, &mut pattern::segments(1, &[30 << 20]));
+        kit.read(near, true);
+        if polled {
+            kit.poll();
+        }
+        kit.close(near);
+        let driver = kit.driver(near);
+        driver.close(near.id);
+        driver.read_body(near.id, Body::new(0));
+        driver.read_body(near.id, Body::new(1000));
+        driver.set_reading(near.id, true);
+        driver.shutdown_write(near.id);
+        driver.detach(near.id);
+        let mut queue = VecDeque::from([pattern::bytes(1, 0..5)]);
+        assert_eq!(driver.send(near.id, &mut queue), 0);
+        // The record refuses all else.
+        kit.until("it is closed", |kit| kit.record(near).closed);
+        kit.linger();
+    }
 }
 
 fn identifiers_of_what_is_closed_are_ignored<W: World>() {

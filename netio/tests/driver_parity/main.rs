@@ -7,11 +7,13 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod abuse;
 mod accepting;
 mod bodies;
 mod closing;
 mod detaching;
 mod endings;
+mod interrupting;
 mod kit;
 mod many;
 mod pattern;

@@ -13,6 +13,7 @@ use crate::worlds::World;
 crate::promises![
     a_wait_ends_when_there_is_something_to_poll,
     a_wait_ends_when_the_watched_descriptor_is_readable,
+    a_wait_without_measure_is_a_long_one,
     the_descriptor_tells_of_what_a_poll_would_find,
     unacknowledged_bytes_go_down_to_nothing,
 ];
@@ -85,6 +86,29 @@ fn a_wait_ends_when_the_watched_descriptor_is_readable<W: World>() {
         node.poll();
     }
     assert!(begin.elapsed() < LONG, "the second time was slept over");
+}
+
+fn a_wait_without_measure_is_a_long_one<W: World>() {
+    const RUNG_AFTER: Duration = Duration::from_millis(30);
+    let largest = Duration::from_secs(i64::MAX.unsigned_abs());
+    for timeout in [Duration::MAX, largest, Duration::from_secs(1 << 40)] {
+        let mut kit = Kit::<W>::new(1);
+        let rung = bell();
+        let driver = &mut kit.nodes[0].driver;
+        driver.watch(rung.try_clone().unwrap()).unwrap();
+        driver.poll(&mut Vec::new()).unwrap();
+        let thread = std::thread::spawn(move || {
+            std::thread::sleep(RUNG_AFTER);
+            rustix::io::write(&rung, &1u64.to_ne_bytes()).unwrap();
+        });
+        let begin = Instant::now();
+        driver.wait(Some(timeout)).unwrap();
+        let waited = begin.elapsed();
+        // Where time does not pass by itself nothing is waited for.
+        let is_long = waited > RUNG_AFTER / 2 || !W::TIME_PASSES;
+        assert!(is_long, "{timeout:?} was over after {waited:?}");
+        thread.join().unwrap();
+    }
 }
 
 fn the_descriptor_tells_of_what_a_poll_would_find<W: World>() {

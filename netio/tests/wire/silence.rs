@@ -51,6 +51,20 @@ fn a_slow_peer_is_not_stalled_and_an_idle_one_neither() {
 }
 
 #[test]
+fn patience_without_measure_waits_for_ever() {
+    let options = ReceiverOptions {
+        stalled_after: Duration::MAX,
+        ..ReceiverOptions::default()
+    };
+    let mut end = ReceiverEnd::new(options);
+    let now = Duration::from_secs(100);
+    end.receive(now, &[0, 0, 0, 9, 1]);
+    assert_eq!(end.session.poll_timeout(), Some(Duration::MAX));
+    end.session.handle_timeout(now * 1000);
+    assert!(end.session.end().is_none());
+}
+
+#[test]
 fn silence_does_not_count_while_nobody_reads() {
     let mut end = ReceiverEnd::new(ReceiverOptions::default());
     end.receive(Duration::ZERO, &[0, 0, 0, 9, 7, 1]);

@@ -145,3 +145,64 @@ impl Space {
         (self.arena_bytes - self.in_flight()).saturating_sub(self.pin.len)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const ARENA: usize = 64 * UNIT_BYTES;
+
+    fn pin(unit: usize, units: usize) -> Pin {
+        Pin {
+            offset: unit * UNIT_BYTES,
+            len: units * UNIT_BYTES,
+        }
+    }
+
+    /// Which units a piece touches.
+    fn units(offset: usize, len: usize) -> Vec<usize> {
+        let touched = offset / UNIT_BYTES..(offset + len).div_ceil(UNIT_BYTES);
+        touched.map(|unit| unit % 64).collect()
+    }
+
+    #[test]
+    fn a_place_never_touches_what_is_queued_or_leased_and_is_the_first_that_does_not() {
+        for start in 0..64 {
+            for pinned in 0..64 {
+                for (units_pinned, len) in [(0, 64), (1, 64), (5, 200), (32, 1024), (32, 1)] {
+                    let mut space = Space::new(ARENA);
+                    space.write.advance(start * UNIT_BYTES, ARENA);
+                    space.free(space.write.position, pin(pinned, units_pinned));
+                    // With everything popped there is room, whatever is leased.
+                    let gap = space.place(len, 0).unwrap();
+                    let place = units(space.write.offset + gap, len);
+                    let leased = units(pinned * UNIT_BYTES, units_pinned * UNIT_BYTES);
+                    assert!(place.iter().all(|unit| !leased.contains(unit)));
+                    let at_once = units(space.write.offset, len);
+                    let touches = at_once.iter().any(|unit| leased.contains(unit));
+                    assert_eq!(gap > 0, touches, "{start} {pinned} {units_pinned} {len}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_place_ends_where_the_oldest_message_begins() {
+        let mut space = Space::new(ARENA);
+        space.write.advance(ARENA - 2 * UNIT_BYTES, ARENA);
+        assert_eq!(space.place(2 * UNIT_BYTES, 0), Some(0));
+        assert_eq!(space.place(2 * UNIT_BYTES + 1, 0), None);
+        assert_eq!(space.place(UNIT_BYTES, 2 * UNIT_BYTES), None);
+        assert_eq!(space.unused(), 2 * UNIT_BYTES);
+    }
+
+    #[test]
+    fn a_pin_survives_its_word_and_one_that_can_not_be_is_refused() {
+        for pin in [pin(0, 0), pin(63, 32), pin(5, 1)] {
+            assert_eq!(Pin::from_word(pin.to_word(), ARENA), Ok(pin));
+        }
+        for wrong in [64, 33 << 32, u64::MAX] {
+            assert!(Pin::from_word(wrong, ARENA).is_err());
+        }
+    }
+}

@@ -40,6 +40,7 @@ impl<'a> Claim<'a> {
     /// # Panics
     ///
     /// If they don't fit.
+    #[inline]
     pub fn append(&mut self, bytes: &[u8]) {
         let streams = self.producer.streams(bytes.len());
         self.producer.has_streamed |= streams;

@@ -9,6 +9,30 @@
 //! A message is written in place ([`Producer::try_claim`], fill, commit) and
 //! read in place ([`Consumer::try_pop`]). A reader that keeps it takes a
 //! [`Lease`]; the producer then writes around it.
+//!
+//! ```
+//! use ringway_shm::Bell;
+//! use ringway_shm::link::{Incoming, LinkConfig, Outgoing};
+//! # fn pass<const N: usize>(of: [std::os::fd::BorrowedFd<'_>; N]) -> [std::os::fd::OwnedFd; N] {
+//! #     of.map(|descriptor| descriptor.try_clone_to_owned().unwrap())
+//! # }
+//!
+//! // Each in a process of its own; `pass` is what `passing` does.
+//! let outgoing = Outgoing::new(&LinkConfig::default(), &Bell::descriptor()?)?;
+//! let incoming = Incoming::new(&Bell::descriptor()?)?;
+//! let (ours, theirs) = (pass(outgoing.descriptors()), pass(incoming.descriptors()));
+//! let mut producer = outgoing.meet(theirs)?;
+//! let mut consumer = incoming.meet(ours, 1 << 30)?;
+//!
+//! let mut claim = producer.try_claim(100)?;
+//! claim.append(b"payload");
+//! claim.commit(1, 7);
+//! producer.flush();
+//!
+//! let lease = consumer.try_pop()?.lease().expect("nothing else is leased");
+//! assert_eq!(lease.as_ref(), b"payload");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod arena;
 mod bounds;

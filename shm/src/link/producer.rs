@@ -10,7 +10,7 @@ use crate::link::claim::Claim;
 use crate::link::error::within;
 use crate::link::placement::{Placement, Probe};
 use crate::link::side::{ConsumerSide, ProducerSide};
-use crate::link::stores::{self, STREAMED_BYTES_MIN, Stores};
+use crate::link::stores::{self, STREAMED_FAR_BYTES_MIN, STREAMED_NEAR_BYTES_MIN, Stores};
 use crate::link::watch::Watch;
 use crate::link::words::{KIND_GAP, slot_of};
 use crate::link::{ClaimError, Corrupt, KIND_MAX, Letter, SMALL_BYTES_MAX};
@@ -302,10 +302,11 @@ impl Producer {
         match self.stores {
             Stores::Plain => false,
             Stores::Streaming => true,
+            Stores::Auto if self.probe.placement() == Placement::Far => {
+                len >= STREAMED_FAR_BYTES_MIN
+            }
             Stores::Auto => {
-                len >= STREAMED_BYTES_MIN
-                    && (self.probe.placement() == Placement::Far
-                        || self.space.arena_bytes <= stores::cache_bytes())
+                len >= STREAMED_NEAR_BYTES_MIN && self.space.arena_bytes <= stores::cache_bytes()
             }
         }
     }
@@ -332,9 +333,14 @@ impl Producer {
 
     #[inline]
     fn append(&mut self, bytes: usize, kind: u32, len: usize) {
-        // Relaxed: the tail is published behind it.
         let slot = self.side.slot(self.tail);
-        slot.store(slot_of(kind, len), Ordering::Relaxed);
+        if self.probe.placement() == Placement::Far {
+            stores::stream_word(slot, slot_of(kind, len));
+            self.has_streamed = true;
+        } else {
+            // Relaxed: the tail is published behind it.
+            slot.store(slot_of(kind, len), Ordering::Relaxed);
+        }
         self.tail += 1;
         self.space.write.advance(bytes, self.space.arena_bytes);
     }
@@ -363,9 +369,7 @@ impl Producer {
             Some(gap) => gap,
             None => self.make_room(len, lane)?,
         };
-        if self.is_waiting {
-            self.set_waiting(false);
-        }
+        self.set_waiting(false);
         Ok(gap)
     }
 
@@ -413,8 +417,13 @@ impl Producer {
     }
 
     /// Tells the consumer whether to ring when it gives back. Who waits arms its bell after
-    /// this, and the barrier in there orders it before the last look for room.
+    /// this, and the barrier in there orders it before the last look for room. The word lies
+    /// beside the tail, so it is not stored at every try.
+    #[inline]
     fn set_waiting(&mut self, waiting: bool) {
+        if waiting == self.is_waiting {
+            return;
+        }
         self.is_waiting = waiting;
         let words = self.side.words();
         words.waiting.store(waiting.into(), Ordering::Relaxed);

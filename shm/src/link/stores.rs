@@ -9,6 +9,10 @@
 use std::fs;
 use std::sync::OnceLock;
 
+use crate::sync::AtomicU64;
+#[cfg(any(not(target_arch = "x86_64"), loom))]
+use crate::sync::Ordering;
+
 /// How bytes are copied into the segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stores {
@@ -21,8 +25,12 @@ pub enum Stores {
     Streaming,
 }
 
-/// Below this the fence behind streaming stores costs more than they save.
-pub(crate) const STREAMED_BYTES_MIN: usize = 4096;
+/// Where the reader is near and the segment fits the cache, streaming saves more than the fence
+/// behind it costs from here on.
+pub(crate) const STREAMED_NEAR_BYTES_MIN: usize = 4096;
+
+/// Where the reader is far, every whole line is worth it.
+pub(crate) const STREAMED_FAR_BYTES_MIN: usize = LINE_BYTES;
 
 /// Where the kernel tells the size of the cache that a core has for itself.
 const CACHE_SIZE_PATH: &str = "/sys/devices/system/cpu/cpu0/cache/index2/size";
@@ -30,7 +38,12 @@ const CACHE_SIZE_PATH: &str = "/sys/devices/system/cpu/cpu0/cache/index2/size";
 /// Assumed where it doesn't.
 const CACHE_BYTES: usize = 1 << 20;
 
-/// What streaming stores are aligned to.
+/// What is streamed is whole cache lines: a part of one would be sent as a part, and again when
+/// the rest of it is stored.
+const LINE_BYTES: usize = 64;
+
+/// What one streaming store holds.
+#[cfg(target_arch = "x86_64")]
 const LANE_BYTES: usize = 16;
 
 /// The size of the cache that a core has for itself.
@@ -49,15 +62,29 @@ pub(crate) fn cache_bytes() -> usize {
 /// If the slices differ in length.
 pub(crate) fn copy_streaming(to: &mut [u8], from: &[u8]) {
     assert_eq!(to.len(), from.len());
-    let head = to.as_ptr().align_offset(LANE_BYTES).min(to.len());
+    let head = to.as_ptr().align_offset(LINE_BYTES).min(to.len());
     let (to_head, to_rest) = to.split_at_mut(head);
     let (from_head, from_rest) = from.split_at(head);
     to_head.copy_from_slice(from_head);
-    let body = to_rest.len() / LANE_BYTES * LANE_BYTES;
+    let body = to_rest.len() / LINE_BYTES * LINE_BYTES;
     let (to_body, to_tail) = to_rest.split_at_mut(body);
     let (from_body, from_tail) = from_rest.split_at(body);
-    stream_lanes(to_body, from_body);
+    stream_lines(to_body, from_body);
     to_tail.copy_from_slice(from_tail);
+}
+
+/// Stores a word past the caches. The caller executes [`settle`] before it publishes.
+#[cfg(all(target_arch = "x86_64", not(loom)))]
+#[inline]
+pub(crate) fn stream_word(to: &AtomicU64, word: u64) {
+    use core::arch::x86_64::_mm_stream_si64;
+    // SAFETY: it is one aligned store of eight bytes, as an atomic one is; `settle` orders it.
+    unsafe { _mm_stream_si64(to.as_ptr().cast(), word as i64) };
+}
+
+#[cfg(any(not(target_arch = "x86_64"), loom))]
+pub(crate) fn stream_word(to: &AtomicU64, word: u64) {
+    to.store(word, Ordering::Relaxed);
 }
 
 /// Makes streaming stores visible before what is stored next.
@@ -70,9 +97,9 @@ pub(crate) fn settle() {
     };
 }
 
-/// Both are of whole lanes, and the destination is aligned.
+/// Both are of whole lines, and the destination is aligned.
 #[cfg(target_arch = "x86_64")]
-fn stream_lanes(to: &mut [u8], from: &[u8]) {
+fn stream_lines(to: &mut [u8], from: &[u8]) {
     use core::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
     debug_assert!(to.is_empty() || to.as_ptr().cast::<__m128i>().is_aligned());
     let (to_lanes, _) = to.as_chunks_mut::<LANE_BYTES>();
@@ -88,7 +115,7 @@ fn stream_lanes(to: &mut [u8], from: &[u8]) {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn stream_lanes(to: &mut [u8], from: &[u8]) {
+fn stream_lines(to: &mut [u8], from: &[u8]) {
     to.copy_from_slice(from);
 }
 
@@ -102,4 +129,29 @@ fn parse_size(text: &str) -> Option<usize> {
         },
     };
     digits.parse::<usize>().ok()?.checked_mul(unit)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_caches_are_read_as_the_kernel_writes_them() {
+        let sizes = [
+            "1024K",
+            "1M",
+            "512",
+            "",
+            "K",
+            "-1K",
+            "99999999999999999999M",
+        ];
+        let read = sizes.map(parse_size);
+        let (mebibyte, none) = (Some(1 << 20), None);
+        assert_eq!(
+            read,
+            [mebibyte, mebibyte, Some(512), none, none, none, none]
+        );
+        assert!(cache_bytes() > 0);
+    }
 }

@@ -14,8 +14,9 @@ use ringway::element::{Barrier, Drain, StreamElement, Watermark};
 use super::EdgeSubject;
 use crate::within::{LONG, until};
 
-/// How long an edge refuses before it counts as full for good.
-const STAYS: Duration = Duration::from_millis(100);
+/// How long an edge refuses before it counts as full for good: longer than a busy machine keeps
+/// the thread from running that moves its bytes.
+const STAYS: Duration = Duration::from_millis(300);
 
 /// The payload of most promises.
 pub type Numbers = Rows<i64>;
@@ -135,9 +136,15 @@ pub fn fill<S: EdgeSubject, B: Payload>(
     room: usize,
     mut element: impl FnMut(usize) -> StreamElement<B>,
 ) -> Vec<StreamElement<B>> {
+    let sent = |sender: &Sender<B>| {
+        let stats = sender.remote_stats();
+        stats.map(|stats| (stats.frames, stats.wire_bytes))
+    };
     let mut taken = Vec::new();
+    let since = Instant::now();
     loop {
         let next = element(taken.len());
+        let before = sent(sender);
         let pushed = match subject.is_instant() {
             true => sender.try_push(next.clone()),
             false => sender.push_timeout(next.clone(), STAYS),
@@ -146,7 +153,11 @@ pub fn fill<S: EdgeSubject, B: Payload>(
             Ok(()) => taken.push(next),
             Err(rejected) => {
                 assert_eq!(rejected.reason, RejectReason::Full);
-                break;
+                // Who has not begun to send, or goes on, only has not had the time.
+                let still = before == sent(sender) && before.is_none_or(|(frames, _)| frames > 0);
+                if still || since.elapsed() > LONG {
+                    break;
+                }
             }
         }
     }

@@ -175,7 +175,7 @@ impl EdgeSubject for SharedEdge {
 }
 
 /// Bytes that the kernel is asked to hold of a connection, so that an edge is full soon.
-const KERNEL_BYTES: usize = 4096;
+pub const KERNEL_BYTES: usize = 4096;
 
 impl RemoteEdge {
     /// Edges over a driver, in a form of the wire.
@@ -200,6 +200,11 @@ impl RemoteEdge {
     /// Where its senders are driven.
     pub fn sending(&self) -> &LinksHandle {
         &self.sending
+    }
+
+    /// Where its receivers are driven.
+    pub fn receiving(&self) -> &LinksHandle {
+        &self.receiving
     }
 
     /// The same, with its options changed.

@@ -6,9 +6,10 @@ use std::time::Duration;
 use ringway::align::{AlignFact, Alignment};
 use ringway::clock::Monotonic;
 use ringway::element::{Barrier, BarrierMode};
+use ringway_tests::seed::Seeded;
 
 use super::align_model::AlignModel;
-use super::{Random, for_each_seed};
+use super::for_each_seed;
 
 const STEPS: u64 = 24;
 const IDS: u64 = 8;
@@ -17,7 +18,7 @@ const IDS: u64 = 8;
 fn alignment_agrees_with_a_naive_model() {
     let seen = Cell::new([0; 7]);
     for_each_seed(|seed| {
-        let mut random = Random(seed);
+        let mut random = Seeded::from_seed(seed);
         let inputs = 1 + random.below(4) as usize;
         // In most runs inputs behave as edges do: a paused input brings nothing in order, and
         // ids ascend on it. In the others anything may come.
@@ -78,7 +79,7 @@ impl AlignRun {
     }
 
     /// A step that may come next, if the one that was thrown may.
-    fn choose(&mut self, random: &mut Random) -> Option<Step> {
+    fn choose(&mut self, random: &mut Seeded) -> Option<Step> {
         let input = random.below(self.align.input_count() as u64) as usize;
         let id = 1 + random.below(IDS);
         Some(match random.below(24) {
@@ -91,7 +92,7 @@ impl AlignRun {
         })
     }
 
-    fn choose_barrier(&mut self, input: usize, random: &mut Random) -> Option<Barrier> {
+    fn choose_barrier(&mut self, input: usize, random: &mut Seeded) -> Option<Barrier> {
         let mode = match random.below(12) {
             0 => BarrierMode(7),
             1..=4 => BarrierMode::UNALIGNED,

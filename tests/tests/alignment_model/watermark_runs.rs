@@ -2,15 +2,16 @@
 
 use ringway::element::Watermark;
 use ringway::watermark::{WatermarkGenerator, WatermarkMerge, WatermarkStrategy};
+use ringway_tests::seed::Seeded;
 
+use super::for_each_seed;
 use super::generator_model::{GeneratorModel, SPLITS, Told};
 use super::merge_model::MergeModel;
-use super::{Random, for_each_seed};
 
 #[test]
 fn merged_watermarks_agree_with_a_naive_model() {
     for_each_seed(|seed| {
-        let mut random = Random(seed);
+        let mut random = Seeded::from_seed(seed);
         let inputs = 1 + random.below(9) as usize;
         let (mut merge, mut model) = (WatermarkMerge::new(inputs), MergeModel::new(inputs));
         for _ in 0..60 {
@@ -44,7 +45,7 @@ fn merged_watermarks_agree_with_a_naive_model() {
 #[test]
 fn watermarks_of_splits_agree_with_a_naive_model() {
     for_each_seed(|seed| {
-        let mut random = Random(seed);
+        let mut random = Seeded::from_seed(seed);
         let bound_ms = random.below(3) * 10;
         let idle_after_ms = (random.below(3) > 0).then(|| 1 + random.below(20));
         let mut strategy = WatermarkStrategy::bounded_out_of_orderness(bound_ms).per_split();
@@ -73,7 +74,7 @@ fn watermarks_of_splits_agree_with_a_naive_model() {
 }
 
 /// Something that a source may tell now.
-fn next_told(model: &GeneratorModel, random: &mut Random, now_ms: &mut i64) -> Told {
+fn next_told(model: &GeneratorModel, random: &mut Seeded, now_ms: &mut i64) -> Told {
     let split = random.below(SPLITS);
     let time = Some(random.below(200) as i64 - 100);
     match random.below(12) {

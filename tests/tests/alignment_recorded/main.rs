@@ -13,12 +13,10 @@ mod script;
 mod union;
 mod union_runs;
 
-use std::path::PathBuf;
+use ringway_tests::recordings::{read, recordings};
 
 /// A file of recorded answers, if they are at hand.
 fn recorded(name: &str) -> Option<String> {
-    let folder = std::env::var_os("RINGWAY_VECTORS")?;
-    let path = PathBuf::from(folder).join("alignment").join(name);
-    let text = std::fs::read_to_string(&path);
-    Some(text.unwrap_or_else(|error| panic!("{}: {error}", path.display())))
+    let path = recordings("alignment")?.join(name);
+    Some(String::from_utf8(read(&path)).expect("a text"))
 }

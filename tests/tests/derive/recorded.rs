@@ -1,7 +1,6 @@
 //! A struct as another engine sends it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -9,6 +8,7 @@ use arrow::datatypes::{DataType, Field, Fields, Schema};
 use arrow::ipc::reader::StreamReader;
 use ringway::batch::{Row, Rows};
 use ringway::batcher::{Batchable, Columnar};
+use ringway_tests::recordings::{read, recordings};
 
 /// The struct of the recording.
 #[derive(Clone, Debug, PartialEq, Columnar)]
@@ -102,14 +102,10 @@ fn the_recorded_struct_is_read_as_it_was_meant_and_built_the_same() {
         listing(&rows()),
         listing(&Recorded::batcher().parse(&built).unwrap())
     );
-    let Some(folder) = std::env::var_os("RINGWAY_VECTORS") else {
+    let Some(wire) = recordings("wire") else {
         return;
     };
-    let wire = Path::new(&folder).join("wire");
-    let read = |suffix| {
-        let path = wire.join(format!("15_struct_fields.{suffix}"));
-        std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-    };
+    let read = |suffix| read(&wire.join(format!("15_struct_fields.{suffix}")));
     let batch = first_batch(&read("bin"));
     assert_eq!(*batch.schema(), schema());
     let parsed = Recorded::batcher().parse(&batch).unwrap();

@@ -51,11 +51,11 @@ fn a_key_of_before_that_clashes_is_refused_at_the_input() {
 #[test]
 fn a_dictionary_is_no_key_until_it_is_text() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("in.ndjson"), "{\"d\": \"x\"}\n").unwrap();
+    std::fs::write(folder.path().join("in.csv"), "d\nx\n").unwrap();
     let job = r#"
         [sources.rows]
-        connector = "ndjson"
-        path = "in.ndjson"
+        connector = "csv"
+        path = "in.csv"
         schema = [{ name = "d", type = "Dictionary(Int32, Utf8)" }]
         [operators.text]
         type = "map"

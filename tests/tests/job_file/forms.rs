@@ -132,6 +132,7 @@ fn a_stream_that_nothing_takes_is_a_warning() {
 fn what_the_command_line_says_goes_before_the_file() {
     let overrides = Overrides {
         parallelism: Some(ringway::partition::Parallelism::new(5).unwrap()),
+        ..Overrides::default()
     };
     let job = LoadedJob::parse(JOB, Language::Toml, Path::new(""), &overrides).unwrap();
     assert_eq!(job.options.parallelism().subtasks(), 5);

@@ -18,8 +18,8 @@ fn job(operator: &str) -> String {
 }
 
 /// Rows that are nowhere late, in a file.
-fn input(folder: &Path, test: &str) -> Vec<Row> {
-    let rows = Random::new(test).rows(120, 9_000, 4);
+fn input(folder: &Path) -> Vec<Row> {
+    let rows = Random::new().rows(120, 9_000, 4);
     write(folder, "rows.csv", &rows);
     rows
 }
@@ -35,10 +35,7 @@ fn by_key(rows: &[Row]) -> BTreeMap<Option<i64>, Vec<Row>> {
 #[test]
 fn sessions_last_as_long_as_rows_follow_each_other() {
     let folder = tempfile::tempdir().unwrap();
-    let rows = input(
-        folder.path(),
-        "sessions_last_as_long_as_rows_follow_each_other",
-    );
+    let rows = input(folder.path());
     let operator = "type = \"session\"\nkey = \"key\"\ngap = \"100ms\"\naggregates = [\"count(*) AS \
                     n\", \"sum(value * 2) AS total\"]\n";
     run(&job(operator), folder.path());
@@ -60,7 +57,7 @@ fn sessions_last_as_long_as_rows_follow_each_other() {
 #[test]
 fn a_count_window_is_so_many_rows_of_a_key() {
     let folder = tempfile::tempdir().unwrap();
-    let rows = input(folder.path(), "a_count_window_is_so_many_rows_of_a_key");
+    let rows = input(folder.path());
     let operator = "type = \"count_window\"\nkey = \"key\"\nrows = 7\naggregates = [\"max(value) AS \
                     highest\"]\n";
     run(&job(operator), folder.path());
@@ -80,7 +77,7 @@ fn a_count_window_is_so_many_rows_of_a_key() {
 #[test]
 fn deduplicate_keeps_the_first_row_of_a_key_and_counts_the_others() {
     let folder = tempfile::tempdir().unwrap();
-    let rows = input(folder.path(), "deduplicate_keeps_the_first_row_of_a_key");
+    let rows = input(folder.path());
     for ttl_ms in [None, Some(1_000)] {
         let ttl = ttl_ms.map_or_else(String::new, |ms| format!("ttl = \"{ms}ms\"\n"));
         let operator = format!("type = \"deduplicate\"\nkey = \"key\"\n{ttl}");
@@ -106,10 +103,7 @@ fn deduplicate_keeps_the_first_row_of_a_key_and_counts_the_others() {
 #[test]
 fn top_n_gives_the_first_rows_of_each_key_and_window() {
     let folder = tempfile::tempdir().unwrap();
-    let rows = input(
-        folder.path(),
-        "top_n_gives_the_first_rows_of_each_key_and_window",
-    );
+    let rows = input(folder.path());
     let operator = "type = \"top_n\"\nkey = \"key\"\nrows = 2\norder = [\"value DESC\"]\n";
     run(&job(operator), folder.path());
     let mut expected: Vec<Cells> = Vec::new();

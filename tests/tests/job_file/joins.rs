@@ -96,7 +96,7 @@ fn inputs(folder: &Path, random: &mut Random) -> [Vec<Row>; 2] {
 
 #[test]
 fn an_interval_join_of_every_kind_gives_the_rows_that_belong_together() {
-    let mut random = Random::new("an_interval_join_of_every_kind");
+    let mut random = Random::new();
     let folder = tempfile::tempdir().unwrap();
     let [left, right] = inputs(folder.path(), &mut random);
     let at_own_time = |rows: &[Row]| rows.iter().map(|row| (row.time, *row)).collect();
@@ -125,7 +125,7 @@ fn an_interval_join_of_every_kind_gives_the_rows_that_belong_together() {
 
 #[test]
 fn a_window_join_of_every_kind_gives_the_rows_that_share_a_window() {
-    let mut random = Random::new("a_window_join_of_every_kind");
+    let mut random = Random::new();
     let folder = tempfile::tempdir().unwrap();
     let [left, right] = inputs(folder.path(), &mut random);
     let (size, slide) = (2_000_i64, 500_i64);
@@ -167,7 +167,7 @@ fn a_window_join_of_every_kind_gives_the_rows_that_share_a_window() {
 
 #[test]
 fn columns_that_have_the_name_of_another_get_a_suffix() {
-    let mut random = Random::new("columns_that_have_the_name_of_another_get_a_suffix");
+    let mut random = Random::new();
     let folder = tempfile::tempdir().unwrap();
     inputs(folder.path(), &mut random);
     let header = |operator: &str, kind: &str| {

@@ -5,6 +5,7 @@ use std::path::Path;
 use ringway::job::file::{Language, LoadedJob, Overrides};
 use ringway::job::{JobOutcome, JobReport, RunOptions, start};
 use ringway::operator::RowCounts;
+use ringway_tests::seed::Seeded;
 
 /// A row of the files: event time, key and a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,27 +18,16 @@ pub(crate) struct Row {
 /// A row as a result has it: a cell a column, empty where it is null.
 pub(crate) type Cells = Vec<Option<i64>>;
 
-/// A small generator of random numbers (splitmix64), whose seed is printed and can be given again
-/// in `RINGWAY_SEED`.
-pub(crate) struct Random(u64);
+/// Random numbers and rows of them.
+pub(crate) struct Random(Seeded);
 
 impl Random {
-    pub(crate) fn new(test: &str) -> Self {
-        use std::hash::BuildHasher;
-        let seed = std::env::var("RINGWAY_SEED")
-            .ok()
-            .and_then(|seed| seed.parse().ok())
-            .unwrap_or_else(|| std::hash::RandomState::new().hash_one(test));
-        println!("{test}: RINGWAY_SEED={seed}");
-        Self(seed)
+    pub(crate) fn new() -> Self {
+        Self(Seeded::new())
     }
 
     pub(crate) fn below(&mut self, bound: i64) -> i64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % bound.unsigned_abs()).cast_signed()
+        self.0.below(bound.unsigned_abs()).cast_signed()
     }
 
     /// Rows whose times are below `time_max`, of `keys` keys and of none, in no order; values

@@ -9,7 +9,7 @@ fn cells(row: &Row) -> Cells {
 
 #[test]
 fn sorted_and_limited_rows_are_those_of_a_sorted_list() {
-    let mut random = Random::new("sorted_and_limited_rows_are_those_of_a_sorted_list");
+    let mut random = Random::new();
     let folder = tempfile::tempdir().unwrap();
     let rows = random.rows(3000, 100, 10);
     write(folder.path(), "rows.csv", &rows);
@@ -51,8 +51,7 @@ fn sorted_and_limited_rows_are_those_of_a_sorted_list() {
 
 #[test]
 fn rows_that_are_spilled_between_stages_give_what_they_would_without() {
-    let mut random =
-        Random::new("rows_that_are_spilled_between_stages_give_what_they_would_without");
+    let mut random = Random::new();
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "rows.csv", &random.rows(3000, 10_000, 10));
     let window = "type = \"window\"\nkey = \"key\"\nsize = \"1s\"\n\

@@ -7,7 +7,7 @@ use ringway::edge::{Bell, EdgeOptions, Ending, Popped, Receiver, Sender, local};
 use ringway::element::StreamElement;
 use ringway_tests::block_on::block_on;
 use ringway_tests::conformance::EdgeSubject;
-use ringway_tests::conformance::subjects::{BEST, BEST_V1, RemoteEdge};
+use ringway_tests::conformance::subjects::{BEST, BEST_V1, SHARED, SHARED_COPIED};
 
 use crate::Way;
 use crate::batches::Input;
@@ -36,11 +36,19 @@ pub(crate) const WAYS: &[Way] = &[
     },
     Way {
         name: "over a connection",
-        go: |input| connected(&BEST, input),
+        go: |input| connected(&*BEST, input),
     },
     Way {
         name: "over a connection, version 1",
-        go: |input| connected(&BEST_V1, input),
+        go: |input| connected(&*BEST_V1, input),
+    },
+    Way {
+        name: "over shared memory",
+        go: |input| connected(&*SHARED, input),
+    },
+    Way {
+        name: "over shared memory, copied",
+        go: |input| connected(&*SHARED_COPIED, input),
     },
 ];
 
@@ -86,7 +94,7 @@ fn blocking(input: &Input) -> Result<Arrived, String> {
     )
 }
 
-fn connected(subject: &RemoteEdge, input: &Input) -> Result<Arrived, String> {
+fn connected(subject: &impl EdgeSubject, input: &Input) -> Result<Arrived, String> {
     let (mut sender, mut receiver) = subject.open(EdgeOptions::named("edge"));
     for batch in input.batches.clone() {
         sender

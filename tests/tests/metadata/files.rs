@@ -13,10 +13,8 @@ use ringway::connect::{
     ConnectError, ParquetCompression, ParquetSink, ParquetSinkOptions, ParquetSource,
     ParquetSourceOptions, Paths, SinkConnector, SourceConnector,
 };
-use ringway::edge::Bell;
-use ringway::error::OperatorError;
 use ringway::job::Job;
-use ringway::operator::{Emitter, Progress, Sink, Source, SourceProgress, Subtask};
+use ringway_tests::boxed::Boxed;
 
 use crate::batches::Input;
 use crate::compared::Arrived;
@@ -48,40 +46,6 @@ pub(crate) const PARQUET: &[Way] = &[
         go: through_the_parquet_source,
     },
 ];
-
-/// What a connector makes, as what a stream takes.
-struct Boxed<T: ?Sized>(Box<T>);
-
-impl Sink<RecordBatch> for Boxed<dyn Sink<RecordBatch>> {
-    fn open(&mut self, subtask: &Subtask, bell: &Bell) -> Result<(), OperatorError> {
-        self.0.open(subtask, bell)
-    }
-
-    fn write(&mut self, batch: RecordBatch, now: i64) -> Result<Progress, OperatorError> {
-        self.0.write(batch, now)
-    }
-
-    fn resume(&mut self, now: i64) -> Result<Progress, OperatorError> {
-        self.0.resume(now)
-    }
-
-    fn on_end(&mut self, now: i64) -> Result<Progress, OperatorError> {
-        self.0.on_end(now)
-    }
-}
-
-impl Source<RecordBatch> for Boxed<dyn Source<RecordBatch>> {
-    fn open(&mut self, subtask: &Subtask, bell: &Bell) -> Result<(), OperatorError> {
-        self.0.open(subtask, bell)
-    }
-
-    fn poll(
-        &mut self,
-        out: &mut Emitter<'_, RecordBatch>,
-    ) -> Result<SourceProgress, OperatorError> {
-        self.0.poll(out)
-    }
-}
 
 /// Runs a job that writes the input with a connector.
 fn written(

@@ -1,7 +1,7 @@
 //! Workers with tasks that do nothing but tell what happens to them.
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ringway::clock::{Clock, ProcessingTime};
 use ringway::placement::CpuId;
@@ -10,9 +10,7 @@ use ringway::worker::{
     Host, HostError, HostedWorker, IdlePolicy, Worker, WorkerCommand, WorkerEvent, WorkerThread,
 };
 use ringway_shm::{Bell, Consumer, PopError, Producer, ring};
-
-/// Long enough that only what hangs takes it.
-const HANGS: Duration = Duration::from_secs(30);
+use ringway_tests::within::LONG;
 
 /// A worker with its job's ends of the rings.
 pub(crate) struct Running {
@@ -71,7 +69,7 @@ impl Running {
     pub(crate) fn outcomes(mut self) -> Vec<String> {
         let mut outcomes = Vec::new();
         loop {
-            match self.events.pop_blocking(Some(HANGS)) {
+            match self.events.pop_blocking(Some(LONG)) {
                 Ok(WorkerEvent::Finished { outcome, report }) => {
                     outcomes.push(format!("{} {outcome}", report.name));
                 }
@@ -187,7 +185,7 @@ pub(crate) fn eventually<T>(mut ready: impl FnMut() -> Option<T>) -> T {
         if let Some(value) = ready() {
             return value;
         }
-        assert!(start.elapsed() < HANGS, "it does not come");
+        assert!(start.elapsed() < LONG, "it does not come");
         std::thread::yield_now();
     }
 }

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use ringway::connect::Collected;
-use ringway::control::CancelCause;
+use ringway::control::{CancelCause, ControlOptions, ControlSession, Hello};
 use ringway::job::{Cluster, ClusterOptions, GatherError, Hosts, Job, Plan, PlanOptions};
 use ringway_tests::within::{LONG, within};
 
@@ -79,14 +79,19 @@ fn a_process_without_a_leader_says_that_it_does_not_answer() {
     });
 }
 
-fn planned() -> Plan {
+/// The plan of a job in `processes` processes.
+fn planned_for(processes: usize) -> Plan {
     let job = Job::new("spread");
     simple(&job);
     let options = PlanOptions {
-        processes: 2,
+        processes,
         ..PlanOptions::default()
     };
     Plan::new(job.into_graph(), &options).unwrap()
+}
+
+fn planned() -> Plan {
+    planned_for(2)
 }
 
 #[test]
@@ -117,6 +122,103 @@ fn strangers_do_not_keep_the_right_process_out() {
         silent.read_to_end(&mut bytes).unwrap();
         assert!(bytes.len() > 8 && &bytes[5..9] == b"RWCT");
     });
+}
+
+#[test]
+fn one_that_is_slow_to_say_who_it_is_does_not_go_for_those_behind_it() {
+    within(LONG, "the processes", || {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let hosts: Hosts = format!("{address},127.0.0.1:0").parse().unwrap();
+        let options = ClusterOptions {
+            listener: Some(listener),
+            ..ClusterOptions::new(hosts, 0)
+        };
+        let plan = planned();
+        let own = Hello {
+            job: plan.name.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            plan: plan.hash,
+            attempt: 1,
+            process: 1,
+            processes: 2,
+            run: 0,
+            data_port: 7,
+        };
+        let leader = std::thread::spawn(move || {
+            let hub = Box::new(Hub::default());
+            Cluster::gather(&plan, options, hub, &mut || None).map(|cluster| cluster.leads())
+        });
+        let mut slow = TcpStream::connect(address).unwrap();
+        let strangers: Vec<TcpStream> = (0..100)
+            .map(|_| TcpStream::connect(address).unwrap())
+            .collect();
+        // Those that are let in are greeted at once; the others wait before the door.
+        (&strangers[0]).read_exact(&mut [0; 8]).unwrap();
+        std::thread::sleep(Duration::from_millis(500));
+        let mut session = ControlSession::new(own, ControlOptions::default(), Duration::ZERO);
+        let mut hello = Vec::new();
+        session.poll_transmit(&mut hello);
+        slow.write_all(&hello).unwrap();
+        assert!(leader.join().unwrap().unwrap(), "all are there");
+    });
+}
+
+#[test]
+fn more_processes_than_fit_the_door_come_at_once() {
+    within(LONG, "the processes", || {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let count = 90;
+        let mut hosts = vec![address.to_string()];
+        hosts.resize(count, "127.0.0.1:0".to_owned());
+        let hosts: Hosts = hosts.join(",").parse().unwrap();
+        let mut listener = Some(listener);
+        let gathering: Vec<_> = (0..count)
+            .map(|process| {
+                let options = ClusterOptions {
+                    listener: listener.take(),
+                    ..ClusterOptions::new(hosts.clone(), process)
+                };
+                std::thread::spawn(move || {
+                    let hub = Box::new(Hub::default());
+                    let plan = planned_for(count);
+                    Cluster::gather(&plan, options, hub, &mut || None).map(|_| ())
+                })
+            })
+            .collect();
+        for gathered in gathering {
+            gathered.join().unwrap().unwrap();
+        }
+    });
+}
+
+#[test]
+fn times_that_leave_no_time_are_refused_before_anything_happens() {
+    let hosts: Hosts = "127.0.0.1:0,127.0.0.1:0".parse().unwrap();
+    let usual = || ClusterOptions::new(hosts.clone(), 0);
+    let at_once = ControlOptions::default().lost_after(Duration::ZERO);
+    for (options, words) in [
+        (
+            ClusterOptions {
+                control: at_once,
+                ..usual()
+            },
+            "lost after 0 ms",
+        ),
+        (
+            ClusterOptions {
+                connect_timeout: Duration::ZERO,
+                ..usual()
+            },
+            "need some time to come",
+        ),
+    ] {
+        let hub = Box::new(Hub::default());
+        let refused = Cluster::gather(&planned(), options, hub, &mut || None);
+        let error = refused.err().unwrap().to_string();
+        assert!(error.contains(words), "{error}");
+    }
 }
 
 #[test]

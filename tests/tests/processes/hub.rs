@@ -30,8 +30,8 @@ impl Hub {
 }
 
 impl RemoteEdges for Hub {
-    fn port(&self) -> u16 {
-        7
+    fn port(&self) -> Option<u16> {
+        Some(7)
     }
 
     fn open(

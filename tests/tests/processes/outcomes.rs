@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use ringway::batch::{Row, Rows};
@@ -14,7 +14,7 @@ use ringway::job::{Job, JobHandle, JobOutcome, JobReport};
 use ringway::operator::{Emitter, Source, SourceProgress, Subtask};
 use ringway::task::TaskReport;
 use ringway_shm::Bell;
-use ringway_tests::within::{LONG, within};
+use ringway_tests::within::{LONG, join_within, until, within};
 
 use crate::rig::{Ended, Rig};
 
@@ -213,6 +213,97 @@ fn what_cannot_be_made_in_one_process_ends_the_job_before_it_begins_anywhere() {
     });
 }
 
+/// Makes a sink of `job` that takes so long to be made in process 1.
+fn slow_to_make(job: &Job, takes: Duration, collected: &Collected<Rows<i64>>) {
+    let collected = collected.clone();
+    job.source("numbers", |subtask| Ok(Numbers::of(subtask, Some(100))))
+        .batched()
+        .rebalance()
+        .process("model", move |subtask| {
+            if subtask.index == 1 {
+                std::thread::sleep(takes);
+            }
+            Ok(ringway::operators::rows::Map::new(|n: i64| n))
+        })
+        .sink("collect", collected.sink());
+}
+
+#[test]
+fn a_process_that_takes_long_to_make_its_tasks_is_heard_of_meanwhile() {
+    within(LONG, "the processes", || {
+        let mut rig = Rig::new(2, 2);
+        rig.lost_after = Duration::from_millis(700);
+        let collected = Collected::new();
+        let takes = Duration::from_millis(2500);
+        let ended = rig.run(move |_, job| slow_to_make(job, takes, &collected));
+        for report in reports(ended) {
+            assert!(matches!(report.outcome, JobOutcome::Ended), "{report:?}");
+        }
+    });
+}
+
+#[test]
+fn a_job_can_be_cancelled_while_a_process_makes_its_tasks() {
+    within(LONG, "the processes", || {
+        let rig = Rig::new(2, 2).meanwhile(|process, handle| {
+            if process == 0 {
+                handle.cancel_by(CancelCause::Interrupt);
+            }
+        });
+        let collected = Collected::new();
+        let takes = Duration::from_millis(2500);
+        let ended = rig.run(move |_, job| slow_to_make(job, takes, &collected));
+        for report in reports(ended) {
+            assert!(
+                matches!(report.outcome, JobOutcome::Cancelled),
+                "{report:?}"
+            );
+            assert_eq!(report.cancelled_by, Some(CancelCause::Interrupt));
+        }
+    });
+}
+
+#[test]
+fn a_process_that_never_makes_its_tasks_is_given_up_by_name() {
+    within(LONG, "the processes", || {
+        let rig = Rig::new(2, 2).meanwhile(|process, handle| {
+            if process == 0 {
+                handle.cancel();
+            }
+        });
+        let collected = Collected::new();
+        let takes = Duration::from_secs(20);
+        let ended = rig.run(move |_, job| slow_to_make(job, takes, &collected));
+        for report in reports(ended) {
+            let message = failure(&report);
+            let words = "model > collect[1], which is being made, did not stop within 5 s";
+            assert!(message.contains(words), "{message}");
+            assert!(report.elapsed < Duration::from_secs(9), "{report:?}");
+        }
+    });
+}
+
+#[test]
+fn a_panic_while_a_task_is_made_fails_the_job_everywhere_and_names_the_task() {
+    within(LONG, "the processes", || {
+        let rig = Rig::new(2, 2);
+        let ended = rig.run(move |_, job| {
+            job.source("numbers", |subtask| Ok(Numbers::of(subtask, Some(100))))
+                .batched()
+                .rebalance()
+                .sink_with("sink", |subtask| {
+                    assert_ne!(subtask.index, 1, "no such model");
+                    Ok(failing_sink(false))
+                });
+        });
+        for report in reports(ended) {
+            let message = failure(&report);
+            assert!(message.contains("sink[1] cannot be made"), "{message}");
+            assert!(message.contains("no such model"), "{message}");
+        }
+    });
+}
+
 #[test]
 fn a_cancel_in_any_process_cancels_all_for_the_same_cause() {
     within(LONG, "the processes", || {
@@ -308,40 +399,40 @@ fn a_job_that_is_stopped_is_stopped_in_all_processes() {
     });
 }
 
-#[test]
-fn a_process_that_is_not_heard_of_fails_the_job_everywhere_and_is_named() {
-    within(LONG, "the processes", || {
-        for silent in 0..3 {
-            let woken = Arc::new(AtomicBool::new(false));
-            let waits = woken.clone();
-            let mut rig = Rig::new(3, 3).meanwhile(move |process, handle| {
-                if process == silent {
-                    assert!(handle.wait_timeout(Duration::from_millis(200)).is_none());
-                    let since = Instant::now();
-                    while !waits.load(Ordering::SeqCst) && since.elapsed() < LONG {
-                        std::thread::sleep(Duration::from_millis(5));
-                    }
-                }
+/// Plays a job of which one process falls silent until it is over in all others.
+fn fall_silent(silent: usize) {
+    let over = Arc::new(AtomicU64::new(0));
+    let others = over.clone();
+    let mut rig = Rig::new(3, 3).meanwhile(move |process, handle| {
+        if process == silent {
+            assert!(handle.wait_timeout(Duration::from_millis(200)).is_none());
+            until(LONG, "the others notice", || {
+                others.load(Ordering::SeqCst) == 2
             });
-            rig.lost_after = Duration::from_millis(700);
-            let collected = Collected::new();
-            let waker = woken.clone();
-            let wake = std::thread::spawn(move || {
-                std::thread::sleep(Duration::from_millis(3000));
-                waker.store(true, Ordering::SeqCst);
-            });
-            let reports = reports(rig.run(move |_, job| squares(job, None, &collected)));
-            wake.join().unwrap();
-            for (process, report) in reports.iter().enumerate() {
-                let message = failure(report);
-                if process != silent {
-                    assert!(message.contains(&format!("process {silent}")), "{message}");
-                    assert!(message.contains("has said nothing"), "{message}");
-                    assert!(report.elapsed < Duration::from_secs(3), "{report:?}");
-                }
-            }
         }
     });
+    // Longer than a busy machine keeps a thread from running.
+    rig.lost_after = Duration::from_secs(3);
+    let collected = Collected::new();
+    let rig = rig.afterwards(move |_| {
+        over.fetch_add(1, Ordering::SeqCst);
+    });
+    let reports = reports(rig.run(move |_, job| squares(job, None, &collected)));
+    for (process, report) in reports.iter().enumerate() {
+        let message = failure(report);
+        if process != silent {
+            assert!(message.contains(&format!("process {silent}")), "{message}");
+            assert!(message.contains("has said nothing"), "{message}");
+        }
+    }
+}
+
+#[test]
+fn a_process_that_is_not_heard_of_fails_the_job_everywhere_and_is_named() {
+    let playing = [0, 1, 2].map(|silent| std::thread::spawn(move || fall_silent(silent)));
+    for playing in playing {
+        join_within(2 * LONG, "the processes", playing);
+    }
 }
 
 #[test]

@@ -24,6 +24,7 @@ pub(crate) struct Rig {
     pub(crate) connect_timeout: Duration,
     pub(crate) lost_after: Duration,
     pub(crate) meanwhile: Arc<Meanwhile>,
+    pub(crate) afterwards: Arc<dyn Fn(usize) + Send + Sync>,
     pub(crate) hub: Hub,
 }
 
@@ -38,6 +39,7 @@ impl Rig {
             connect_timeout: Duration::from_secs(20),
             lost_after: Duration::from_secs(5),
             meanwhile: Arc::new(|_, _| {}),
+            afterwards: Arc::new(|_| {}),
             hub: Hub::default(),
         }
     }
@@ -48,6 +50,12 @@ impl Rig {
         meanwhile: impl Fn(usize, &mut JobHandle) + Send + Sync + 'static,
     ) -> Self {
         self.meanwhile = Arc::new(meanwhile);
+        self
+    }
+
+    /// Does this when the job is over in a process.
+    pub(crate) fn afterwards(mut self, afterwards: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.afterwards = Arc::new(afterwards);
         self
     }
 
@@ -102,6 +110,7 @@ impl Rig {
                     },
                     lost_after: self.lost_after,
                     meanwhile: self.meanwhile.clone(),
+                    afterwards: self.afterwards.clone(),
                     hub: self.hub.clone(),
                 };
                 std::thread::spawn(move || part.run(|job| say(process, job)))
@@ -116,6 +125,7 @@ struct Part {
     plan: PlanOptions,
     lost_after: Duration,
     meanwhile: Arc<Meanwhile>,
+    afterwards: Arc<dyn Fn(usize) + Send + Sync>,
     hub: Hub,
 }
 
@@ -131,6 +141,8 @@ impl Part {
         let cluster = Cluster::gather(&plan, self.options, hub, &mut || None::<CancelCause>)?;
         let mut handle = start_in(&plan, &RunOptions::default(), cluster).unwrap();
         (self.meanwhile)(process, &mut handle);
-        Ok(handle.wait())
+        let report = handle.wait();
+        (self.afterwards)(process);
+        Ok(report)
     }
 }

@@ -10,9 +10,10 @@ use ringway::edge::{EdgeOptions, Ending, Sender, Transport};
 use ringway_shm::Bell;
 use ringway_tests::conformance::EdgeSubject;
 use ringway_tests::conformance::elements::{Numbers, ending, next, number};
-use ringway_tests::within::LONG;
+use ringway_tests::sockets::pair;
+use ringway_tests::within::{LONG, one_below};
 
-use crate::rig::{all_rows, each_until_the_end, on_all, pair};
+use crate::rig::{all_rows, each_until_the_end, on_all};
 
 #[test]
 fn b46_small_messages_do_not_wait_for_each_other() {
@@ -33,21 +34,23 @@ fn b46_small_messages_do_not_wait_for_each_other() {
             assert_eq!(each_until_the_end(&mut to_echo, send_back), Ending::End);
             echo.finish().unwrap();
         });
-        let mut took = Vec::new();
-        for round in 0..ROUNDS {
-            let start = Instant::now();
-            ping.push(number(round)).unwrap();
-            assert_eq!(next(&mut pong), number(round));
-            took.push(start.elapsed());
-            thread::sleep(Duration::from_millis(1));
-        }
+        // A delayed acknowledgement comes every time.
+        one_below(Duration::from_millis(20), "a quarter of them", || {
+            let mut took = Vec::new();
+            for round in 0..ROUNDS {
+                let start = Instant::now();
+                ping.push(number(round)).unwrap();
+                assert_eq!(next(&mut pong), number(round));
+                took.push(start.elapsed());
+                thread::sleep(Duration::from_millis(1));
+            }
+            took.sort();
+            took[took.len() / 4]
+        });
         assert!(kept.iter().all(|socket| socket.nodelay().unwrap()));
         ping.finish().unwrap();
         assert_eq!(ending(&mut pong), Ending::End);
         echoing.join().unwrap();
-        // A busy machine is slow now and then; a delayed acknowledgement comes every time.
-        took.sort();
-        assert!(took[took.len() / 4] < Duration::from_millis(20), "{took:?}");
     });
 }
 

@@ -16,9 +16,10 @@ use ringway_shm::Bell;
 use ringway_tests::conformance::elements::{
     Numbers, barrier, ending, next, number, push, value_of, watermark,
 };
+use ringway_tests::sockets::{CLOSE, frame, pair, recorded};
 use ringway_tests::within::LONG;
 
-use crate::rig::{CLOSE, each_until_the_end, frame, on_all, open, pair, recorded, rows};
+use crate::rig::{each_until_the_end, on_all, open, rows};
 use ringway_tests::process::{Process, part, tell};
 
 fn connect(plane: &DataPlane, port: u16) -> Sender<Numbers> {

@@ -8,6 +8,7 @@
 
 mod connections;
 mod flow;
+mod late;
 mod loss;
 mod mesh;
 mod peers;

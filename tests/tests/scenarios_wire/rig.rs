@@ -1,8 +1,6 @@
 //! What all scenarios take: connections, rows, and what arrived of them.
 
-use std::fs;
-use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::thread;
 use std::time::Instant;
 
 use ringway::batch::{Payload, Row};
@@ -11,6 +9,7 @@ use ringway::element::StreamElement;
 use ringway_tests::conformance::check;
 use ringway_tests::conformance::elements::Numbers;
 use ringway_tests::conformance::subjects::RemoteEdge;
+use ringway_tests::sockets::pair;
 use ringway_tests::within::LONG;
 
 /// Plays a scenario over each driver and in each form of the wire.
@@ -20,10 +19,13 @@ pub(crate) fn on_all(scenario: impl Fn(&RemoteEdge)) {
     }
 }
 
-pub(crate) fn pair() -> (TcpStream, TcpStream) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let out = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    (out, listener.accept().unwrap().0)
+/// The same for a scenario that mostly waits.
+pub(crate) fn on_all_at_once(scenario: impl Fn(&RemoteEdge) + Sync) {
+    thread::scope(|all| {
+        for edge in RemoteEdge::all() {
+            all.spawn(|| check(edge, &scenario));
+        }
+    });
 }
 
 /// An edge over a connection with the buffers that the kernel gives.
@@ -67,20 +69,3 @@ pub(crate) fn each_until_the_end<B: Payload>(
         }
     }
 }
-
-/// A recorded stream of Arrow, good or broken.
-pub(crate) fn recorded(name: &str) -> Vec<u8> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/bad-ipc");
-    fs::read(folder.join(name).with_extension("arrows")).unwrap()
-}
-
-/// A frame of version 1 with a batch.
-pub(crate) fn frame(body: &[u8]) -> Vec<u8> {
-    let mut frame = Vec::from((body.len() as u32 + 1).to_be_bytes());
-    frame.push(7);
-    frame.extend_from_slice(body);
-    frame
-}
-
-/// The frame that ends a stream of version 1.
-pub(crate) const CLOSE: [u8; 5] = [0, 0, 0, 1, 3];

@@ -18,9 +18,10 @@ use ringway_tests::conformance::elements::{
     Counted, counted, next, nobody_else_has, number, value_of,
 };
 use ringway_tests::seed::Seeded;
+use ringway_tests::sockets::{CLOSE, frame, pair, recorded};
 use ringway_tests::within::LONG;
 
-use crate::rig::{CLOSE, each_until_the_end, frame, on_all, open, pair, recorded};
+use crate::rig::{each_until_the_end, on_all, open};
 
 fn batch() -> RecordBatch {
     let decimals = Decimal128Array::from_iter_values((0..9).map(|n| n << 70));

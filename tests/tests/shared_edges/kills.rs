@@ -1,7 +1,6 @@
 //! One of two processes is killed at a random moment, again and again: the other takes what was
 //! sent, learns that its peer is gone, and keeps nothing of it.
 
-use std::fs;
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
@@ -13,7 +12,7 @@ use ringway_tests::process::{Process, hear, part, tell};
 use ringway_tests::seed::Seeded;
 use ringway_tests::within::{LONG, until};
 
-use crate::rig::{data, values};
+use crate::rig::{data, held, values};
 
 /// Rows of a batch: some are copied out, some stay where they are.
 const ROWS: [i64; 3] = [1, 100, 2_000];
@@ -69,14 +68,6 @@ fn take_all(receiver: &mut Receiver<RecordBatch>) -> (i64, Ending, Vec<RecordBat
             other => panic!("data or the end, not {other:?}"),
         }
     }
-}
-
-/// What the process holds of the system: descriptors, and segments that are mapped.
-fn held() -> (usize, usize) {
-    let descriptors = fs::read_dir("/proc/self/fd").unwrap().count();
-    let maps = fs::read_to_string("/proc/self/maps").unwrap();
-    let segments = maps.lines().filter(|line| line.contains("memfd:")).count();
-    (descriptors, segments)
 }
 
 /// The other process, which is killed.

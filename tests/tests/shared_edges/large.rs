@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
-use ringway::edge::{Ending, FailureKind, RejectReason};
+use ringway::edge::{Ending, FailureKind, Popped, Receiver, RejectReason};
 use ringway::element::StreamElement;
 use ringway_tests::within::{LONG, until};
 
@@ -51,6 +51,56 @@ fn a_sender_that_is_dropped_within_a_large_batch_has_failed() {
     let (batches, ending) = all(&mut receiver);
     assert!(matches!(ending, Ending::Failed(_)), "{ending}");
     are_all(&batches, MANY);
+}
+
+/// The half has lent what it pushes with by then.
+#[test]
+fn a_receiver_that_goes_within_a_large_batch_is_told_to_its_sender() {
+    type Goes = fn(Receiver<RecordBatch>);
+    let ways: [(Goes, &str); 3] = [
+        (Receiver::close, "closed"),
+        (|receiver| receiver.fail("why"), "why"),
+        (drop, "gone"),
+    ];
+    for (go, told) in ways {
+        let (mut sender, mut receiver) = open();
+        sender.push(data(0..MANY)).unwrap();
+        assert!(matches!(receiver.pop_timeout(LONG), Popped::Element(_)));
+        go(receiver);
+        let pushing = std::thread::spawn(move || {
+            let reason = sender.push(data(0..1)).unwrap_err().reason;
+            assert!(sender.is_closed());
+            let finished = sender.finish();
+            (reason, finished)
+        });
+        let (reason, finished) = pushing.join().unwrap();
+        assert!(reason.to_string().contains(told), "{reason}");
+        assert_eq!(finished, Err(reason));
+    }
+}
+
+#[test]
+fn a_sender_that_is_ready_for_many_narrow_columns_takes_them() {
+    let (mut sender, _receiver) = open();
+    let text = || Arc::new(StringArray::from_iter_values(["a"])) as ArrayRef;
+    let columns = (0..60).map(|number| (number.to_string(), text()));
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let element = StreamElement::Data(batch);
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let mut refused = 0;
+    for _ in 0..1_000 {
+        let is_ready = std::pin::pin!(sender.ready(&element)).poll(&mut context);
+        match (is_ready.is_ready(), sender.try_push(element.clone())) {
+            (_, Ok(())) => refused = 0,
+            (true, Err(_)) => refused += 1,
+            (false, Err(_)) => return,
+        }
+        assert!(
+            refused <= 1,
+            "it says that there is room, and there is none"
+        );
+    }
+    panic!("it never fills");
 }
 
 #[test]

@@ -8,3 +8,4 @@ mod kills;
 mod large;
 mod meeting;
 mod rig;
+mod scenarios;

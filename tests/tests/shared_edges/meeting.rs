@@ -1,16 +1,19 @@
 //! How the two ends of a connection find out that they are on one host.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 
 use arrow::array::RecordBatch;
 use ringway::data_plane::{
     ConnectError, ConnectOptions, DataPlane, ListenOptions, TransportChoice,
 };
-use ringway::edge::remote::{RemoteOptions, RemoteParts, send_later};
+use ringway::edge::remote::{
+    EdgePortOptions, RemoteOptions, RemoteParts, listen_for_edges, send_later,
+};
 use ringway::edge::shared::Sharing;
 use ringway::edge::{EdgeOptions, Ending, Receiver, Sender, Transport};
 use ringway::wire::Wired;
 use ringway_netio::driver::DriverChoice;
+use ringway_netio::frame::Identity;
 use ringway_shm::Bell;
 use ringway_tests::conformance::subjects::RemoteEdge;
 use ringway_tests::within::{LONG, until};
@@ -127,6 +130,53 @@ fn where_it_is_required_and_can_not_be_both_ends_fail() {
         };
         let told = failure.to_string().contains("no shared memory");
         assert!(told || !speaks_both, "{failure}");
+    }
+}
+
+/// The connections of a job's edges have been greeted when their receivers get them.
+#[test]
+fn the_receiver_of_an_edge_of_a_job_learns_that_its_sender_is_gone() {
+    for driver in [DriverChoice::Auto, DriverChoice::Epoll] {
+        let edge = RemoteEdge::new("meeting", driver, wants(Sharing::Require));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let identity = Identity {
+            job: 7,
+            edge: 3,
+            attempt: 1,
+        };
+        let options = EdgePortOptions {
+            job: identity.job,
+            attempt: identity.attempt,
+            bytes_max: 1 << 20,
+            remote: wants(Sharing::Prefer),
+        };
+        let port = listen_for_edges(edge.receiving(), listener.into(), options).unwrap();
+        let named = EdgeOptions::named("edge");
+        let mut receiver = port
+            .expect_sharing::<RecordBatch>(
+                identity.edge,
+                &named,
+                RecordBatch::codec(),
+                Bell::thread(),
+                edge.receiving(),
+                Sharing::Require,
+            )
+            .unwrap();
+        let out = TcpStream::connect(address).unwrap();
+        let cut = out.try_clone().unwrap();
+        let identified = edge.with(|remote| *remote = remote.clone().identity(identity));
+        let mut sender: Sender<RecordBatch> = identified.sender(out, &named);
+        sender.push(data(0..10)).unwrap();
+        until(LONG, "they have met", || {
+            sender.poll_transport() == Some(Transport::Shared)
+        });
+        // As if its process were killed: no word, and no connection any more.
+        cut.shutdown(Shutdown::Both).unwrap();
+        let (batches, ending) = all(&mut receiver);
+        are_all(&batches, 10);
+        assert!(matches!(ending, Ending::Failed(_)), "{ending}");
+        assert_eq!(receiver.transport(), Transport::Shared);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Edges with a small segment, and batches that say what is in them.
 
+use std::fs;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
@@ -54,6 +55,14 @@ pub(crate) fn all(receiver: &mut Receiver<RecordBatch>) -> (Vec<RecordBatch>, En
 /// The numbers from 0 up to `end`, none missing, none twice.
 #[track_caller]
 pub(crate) fn are_all(batches: &[RecordBatch], end: i64) {
-    let found = batches.iter().flat_map(|batch| values(batch));
+    let found = batches.iter().flat_map(values);
     assert!(found.copied().eq(0..end));
+}
+
+/// What the process holds of the system: descriptors, and segments that are mapped.
+pub(crate) fn held() -> (usize, usize) {
+    let descriptors = fs::read_dir("/proc/self/fd").unwrap().count();
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let segments = maps.lines().filter(|line| line.contains("memfd:")).count();
+    (descriptors, segments)
 }

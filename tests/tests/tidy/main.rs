@@ -12,6 +12,7 @@ mod lengths;
 mod mask;
 mod modules;
 mod pages;
+mod proofs;
 mod purity;
 mod tree;
 
@@ -100,4 +101,10 @@ fn pages_have_one_title() {
 #[test]
 fn links_between_pages_lead_somewhere() {
     check(pages::links);
+}
+
+#[test]
+fn proofs_of_scenarios_are_there() {
+    check(proofs::scenarios);
+    check(proofs::suites);
 }

@@ -227,7 +227,7 @@ fn odd_streams_get_our_answers_in_both_forms() {
 
 #[test]
 fn recorded_answers_are_ours_but_for_named_defects() {
-    let Some(folder) = recordings() else {
+    let Some(folder) = recordings("wire") else {
         return;
     };
     let text = String::from_utf8(read(&folder.join("probe_source.txt"))).expect("a text");

@@ -2,47 +2,24 @@
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::Shutdown;
 use std::thread;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Int32Type, Int64Type, UInt64Type};
-use ringway::edge::remote::{
-    LinksHandle, RemoteOptions, RemoteParts, receive_over, send_over, spawn_links,
-};
+use ringway::edge::remote::{RemoteOptions, RemoteParts, receive_over, send_over};
 use ringway::edge::{EdgeOptions, Ending, Popped, Receiver};
 use ringway::element::StreamElement;
-use ringway::wire::{Wired, control_of};
-use ringway_netio::driver::{DriverChoice, open};
-use ringway_shm::Bell;
+use ringway::wire::control_of;
+use ringway_tests::sockets::{self, io, pair};
 use ringway_tests::within::LONG;
 
-use crate::{EXAMPLES, hex, named, read, recordings};
+use crate::{EXAMPLES, STREAMS_MIN, hex, named, read, recordings};
 
 type Elements = Vec<StreamElement<RecordBatch>>;
 
-fn io() -> LinksHandle {
-    let made = spawn_links(|| {
-        let opened = open(DriverChoice::Auto).map_err(std::io::Error::other)?;
-        Ok(opened.driver)
-    });
-    made.expect("links").0
-}
-
-fn pair() -> (TcpStream, TcpStream) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let out = TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
-    (out, listener.accept().expect("a connection").0)
-}
-
 fn parts(remote: RemoteOptions) -> RemoteParts<RecordBatch> {
-    RemoteParts {
-        edge: EdgeOptions::named("recorded"),
-        remote,
-        codec: RecordBatch::codec(),
-        peer: "recording".to_owned(),
-        bell: Bell::thread(),
-    }
+    sockets::parts(EdgeOptions::named("recorded"), remote)
 }
 
 fn take(mut receiver: Receiver<RecordBatch>) -> (Elements, Ending) {
@@ -184,15 +161,17 @@ fn the_examples_of_the_documentation_come_out_of_an_edge_as_they_say() {
 
 #[test]
 fn recorded_streams_come_out_of_an_edge_and_go_on_over_another_unchanged() {
-    let Some(folder) = recordings() else {
+    let Some(folder) = recordings("wire") else {
         return;
     };
+    let mut streams = 0;
     for entry in std::fs::read_dir(&folder).expect("a folder") {
         let name = entry.expect("an entry").file_name();
         let name = name.to_string_lossy();
         let Some(name) = name.strip_suffix(".expected.txt") else {
             continue;
         };
+        streams += 1;
         let text = String::from_utf8(read(&folder.join(format!("{name}.expected.txt"))));
         let expected = expected(&text.expect("a text"));
         let bytes = read(&folder.join(format!("{name}.bin")));
@@ -218,4 +197,5 @@ fn recorded_streams_come_out_of_an_edge_and_go_on_over_another_unchanged() {
             );
         }
     }
+    assert!(streams >= STREAMS_MIN, "{streams} recordings");
 }

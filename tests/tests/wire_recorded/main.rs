@@ -11,13 +11,16 @@ mod edges;
 mod play;
 mod runs;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use ringway_netio::frame::{Control, Frame, HEADER_BYTES, Kind, encode};
 use ringway_netio::session::Negotiation;
+use ringway_tests::recordings::{read, recordings};
 
 use crate::play::{granted, play};
+
+/// How many streams were recorded at least.
+const STREAMS_MIN: usize = 17;
 
 const NOW: Duration = Duration::ZERO;
 
@@ -118,16 +121,6 @@ fn the_examples_of_the_documentation_read_and_write_as_they_say() {
     assert_eq!(header, hex("000001c9 07"));
 }
 
-/// The folder of recordings of the wire, if they are at hand.
-fn recordings() -> Option<PathBuf> {
-    let folder = std::env::var_os("RINGWAY_VECTORS")?;
-    Some(PathBuf::from(folder).join("wire"))
-}
-
-fn read(path: &PathBuf) -> Vec<u8> {
-    std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
 /// The lines of a recorded delivery: elements, rows of batches, whether it closed properly.
 fn expected(text: &str) -> (Vec<String>, Vec<u32>) {
     let mut elements = Vec::new();
@@ -147,7 +140,7 @@ fn expected(text: &str) -> (Vec<String>, Vec<u32>) {
 
 #[test]
 fn recorded_streams_are_delivered_as_they_were_and_grant_the_same() {
-    let Some(folder) = recordings() else {
+    let Some(folder) = recordings("wire") else {
         return;
     };
     let mut streams = 0;
@@ -177,7 +170,7 @@ fn recorded_streams_are_delivered_as_they_were_and_grant_the_same() {
         }
         check_written(&bytes, name);
     }
-    assert!(streams >= 17, "{streams} recordings");
+    assert!(streams >= STREAMS_MIN, "{streams} recordings");
 }
 
 /// Our control frames have the recorded bytes.

@@ -111,7 +111,7 @@ fn a_sender_does_what_it_is_told_as_far_as_its_peer_lets_it() {
 
 #[test]
 fn recorded_runs_of_a_sender_have_our_frames_but_where_ours_fails_at_once() {
-    let Some(folder) = recordings() else {
+    let Some(folder) = recordings("wire") else {
         return;
     };
     let text = String::from_utf8(read(&folder.join("probe_sink.txt"))).expect("a text");

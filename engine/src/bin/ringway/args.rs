@@ -12,7 +12,7 @@ use ringway::partition::Parallelism;
 use ringway::placement::{AllowedCpus, Cores, Placement};
 use ringway::worker::{HostKind, IdlePolicy};
 
-use crate::processes::share_of;
+use crate::processes::{has_standard_streams, share_of};
 
 /// A job and where it runs. What is not said here is taken from the job file.
 #[derive(Args)]
@@ -119,7 +119,7 @@ pub(crate) fn plan(args: &JobArgs) -> Result<Planned, String> {
         .map_err(|error| error.to_string())?;
     let warnings = job.warnings.iter().chain(&plan.warnings).cloned();
     let warnings = warnings.chain(placement.warning()).collect();
-    Ok(Planned {
+    let planned = Planned {
         idle: args.idle.or(job.options.idle).unwrap_or_default(),
         host: args.host.or(job.options.host).unwrap_or_default(),
         memory_bytes: plan.memory_bytes + beside_workers(&plan, &job),
@@ -130,7 +130,11 @@ pub(crate) fn plan(args: &JobArgs) -> Result<Planned, String> {
         sinks: job.sinks,
         streams: job.streams,
         warnings,
-    })
+    };
+    if started > 1 {
+        has_standard_streams(&planned)?;
+    }
+    Ok(planned)
 }
 
 /// Bytes that the connectors' readers and writers may hold.

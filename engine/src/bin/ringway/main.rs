@@ -23,6 +23,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use ringway::clock::Clock;
+use rustix::process::{Resource, getrlimit, setrlimit};
 
 /// Moves Arrow batches between operators that are pinned to cores.
 #[derive(Parser)]
@@ -80,6 +81,7 @@ fn main() -> ExitCode {
     let clock = Clock::start();
     let cli = Cli::parse();
     start_logs();
+    allow_descriptors();
     let code = match cli.command {
         Command::Run(args) => run::run(&args, clock),
         Command::Check(args) => check::check(&args),
@@ -87,6 +89,16 @@ fn main() -> ExitCode {
         Command::Send(args) => send::send(&args),
     };
     ExitCode::from(code)
+}
+
+/// Takes as many descriptors as the process may have: an edge over shared memory needs six on
+/// either side, and the usual limit is for programs that wait for numbers below 1024.
+fn allow_descriptors() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::debug!(%error, "the limit of open files stays as it is");
+    }
 }
 
 /// Warnings by default: whoever wants more says so in `RUST_LOG`.

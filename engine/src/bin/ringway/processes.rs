@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use ringway::control::{CancelCause, ControlOptions};
-use ringway::job::file::Span;
+use ringway::job::file::{Span, UnitError};
 use ringway::job::{Cluster, ClusterOptions, GatherError, Hosts, SocketEdges};
 use ringway_netio::driver::{DRIVER_VARIABLE, DriverChoice};
 use ringway_netio::net::{DATA_BIND_HOST_VARIABLE, HostPort};
@@ -34,11 +34,12 @@ pub(crate) struct ProcessArgs {
     pub(crate) process: Option<usize>,
 
     /// Time to wait for the other processes [default: 30s].
-    #[arg(long, value_name = "TIME", env = "RINGWAY_CONNECT_TIMEOUT")]
+    #[arg(long, value_name = "TIME", env = "RINGWAY_CONNECT_TIMEOUT", value_parser = some_time)]
     connect_timeout: Option<Span>,
 
-    /// Time after which a process that says nothing counts as lost [default: 5s].
-    #[arg(long, value_name = "TIME", env = "RINGWAY_LOST_AFTER")]
+    /// Time after which a process that says nothing counts as lost, 100ms at least
+    /// [default: 5s].
+    #[arg(long, value_name = "TIME", env = "RINGWAY_LOST_AFTER", value_parser = lost_after)]
     lost_after: Option<Span>,
 
     /// What moves bytes between processes: `uring`, `epoll`, or `auto` for io_uring where it can
@@ -156,8 +157,7 @@ impl Meeting<'_> {
         let connectors = self.planned.sources.iter().chain(&self.planned.sinks);
         let mut control = ControlOptions::default();
         if let Some(lost_after) = self.process.lost_after {
-            control.lost_after = lost_after.into();
-            control.heartbeat = control.heartbeat.min(control.lost_after / 5);
+            control = control.lost_after(lost_after.into());
         }
         let connect_timeout = self.process.connect_timeout.map(Duration::from);
         ClusterOptions {
@@ -270,6 +270,48 @@ pub(crate) fn share_of(cpus: &[usize], process: usize, processes: usize) -> Vec<
     }
     let begin = |process| process * cpus.len() / processes;
     cpus[begin(process)..begin(process + 1)].to_vec()
+}
+
+/// A time that is not 0.
+pub(crate) fn some_time(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse().map_err(|error: UnitError| error.to_string())?;
+    match span.ms() {
+        0 => Err("must be more than 0".to_owned()),
+        _ => Ok(span),
+    }
+}
+
+fn lost_after(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse().map_err(|error: UnitError| error.to_string())?;
+    let options = ControlOptions::default().lost_after(span.into());
+    options.validate().map(|()| span)
+}
+
+/// Makes sure that what reads standard input or writes standard output does so in this process,
+/// where the others are started by it and have neither.
+///
+/// # Errors
+/// Which source or sink does not.
+pub(crate) fn has_standard_streams(planned: &Planned) -> Result<(), String> {
+    for connected in planned.sources.iter().chain(&planned.sinks) {
+        let what = match connected.connector.as_str() {
+            "stdin" => "the source reads standard input",
+            "stdout" => "the sink writes standard output",
+            _ => continue,
+        };
+        let name = &connected.name;
+        let mut chains = planned.plan.chains.iter();
+        let chain = chains.find(|chain| chain.names.contains(name));
+        let mut processes = chain.iter().flat_map(|chain| &chain.processes);
+        if let Some(process) = processes.find(|process| **process != 0) {
+            return Err(format!(
+                "{name} is to run in process {process}, but {what}, and a process that \
+                 `--processes` starts has none: leave its key `process` out, so that it runs in \
+                 process 0, or start each process by itself with `--hosts` and `--process`"
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn milliseconds(span: Span) -> String {

@@ -19,6 +19,7 @@ use ringway_netio::net::HostPort;
 use crate::batches::{self, Batches};
 use crate::line::{self, Line, WireType};
 use crate::output::say;
+use crate::processes::some_time;
 use crate::recv::{LEAVE_TIME_MAX, negotiation};
 use crate::{EXIT_FAILED, EXIT_INVALID};
 
@@ -43,7 +44,7 @@ pub(crate) struct SendArgs {
     file: Option<PathBuf>,
 
     /// Time to try connecting, for a peer that is still starting [default: 30s].
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
     connect_timeout: Option<Span>,
 
     /// Speak version 1 of the wire, whatever the peer offers.

@@ -58,6 +58,7 @@ struct ProcessSummary<'a> {
     rows_in: u64,
     rows_out: u64,
     cpu_s: f64,
+    missing: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -296,7 +297,11 @@ impl fmt::Display for ProcessSummary<'_> {
             grouped(self.rows_in),
             grouped(self.rows_out),
             self.cpu_s
-        )
+        )?;
+        match self.missing {
+            Some(missing) => write!(f, "; not known in full, without {missing}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -316,6 +321,7 @@ impl<'a> ProcessSummary<'a> {
             rows_in: total(|task| task.source_rows),
             rows_out: total(|task| task.sink_rows),
             cpu_s: process.cpu.as_secs_f64(),
+            missing: process.missing.as_deref(),
         }
     }
 }

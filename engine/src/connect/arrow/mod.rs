@@ -1,4 +1,5 @@
 //! Arrow IPC files and streams.
 
+pub(super) mod pieces;
 pub(super) mod sink;
 pub(super) mod source;

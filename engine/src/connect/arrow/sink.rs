@@ -14,6 +14,10 @@ use crate::connect::files::output::{FileSink, OutputFormat};
 use crate::connect::files::pending::PendingFile;
 use crate::connect::side::writer::BatchWriter;
 use crate::connect::{ConnectError, SinkConnector};
+use crate::limits::BATCH_ROWS_MAX;
+use crate::wire::compact::compacted;
+
+use super::pieces::pieces;
 
 /// Options of the connector `arrow`, a sink.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -135,7 +139,14 @@ impl Encoder {
         }
     }
 
+    /// Writes `batch`, in pieces where it is too large to be read again.
     fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        pieces(batch, BATCH_ROWS_MAX).try_for_each(|piece| self.write_piece(&piece))
+    }
+
+    fn write_piece(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        let compact = compacted(batch)?;
+        let batch = compact.as_ref().unwrap_or(batch);
         match self {
             Self::File(writer) => writer.write(batch),
             Self::Stream(writer) => writer.write(batch),
@@ -171,19 +182,28 @@ impl BatchWriter for ArrowFile {
         batch: &RecordBatch,
         _is_gone: &dyn Fn() -> bool,
     ) -> Result<u64, ConnectError> {
-        self.encoder.write(batch).map_err(|error| {
-            ConnectError::file(&self.path, format_args!("cannot be written: {error}"))
-        })?;
+        let written = self.encoder.write(batch);
+        written.map_err(|error| cannot(&self.path, &error))?;
         let bytes = self.encoder.written_bytes();
         Ok(bytes - std::mem::replace(&mut self.counted_bytes, bytes))
     }
 
     fn finish(self: Box<Self>) -> Result<u64, ConnectError> {
-        let file = self.encoder.into_file().map_err(|error| {
-            ConnectError::file(&self.path, format_args!("cannot be written: {error}"))
-        })?;
+        let file = self.encoder.into_file();
+        let file = file.map_err(|error| cannot(&self.path, &error))?;
         let bytes = file.written_bytes() - self.counted_bytes;
         file.commit()?;
         Ok(bytes)
     }
+}
+
+fn cannot(path: &Path, error: &ArrowError) -> ConnectError {
+    let reason = error.to_string();
+    if reason.contains("Dictionary replacement") {
+        let reason = "cannot be written: a column has other dictionaries in later batches, and an \
+                      IPC file takes one for each column: write a stream (`form = \"stream\"`), or \
+                      cast the column to its values";
+        return ConnectError::file(path, reason);
+    }
+    ConnectError::file(path, format_args!("cannot be written: {reason}"))
 }

@@ -12,7 +12,7 @@ use crate::connect::connector::SourceForm;
 use crate::connect::event_time::column_names;
 use crate::connect::files::input::FileInput;
 use crate::connect::files::source::{FileFormat, FileSource};
-use crate::connect::files::split::batch_splits;
+use crate::connect::files::split::{batch_splits, require_split_bytes, total_bytes};
 use crate::connect::{
     ConnectError, Counters, EventTimeLayout, ListedFile, Part, Paths, Position, SourceConnector,
     Split, SplitFormat, SplitReader, WatermarkOptions, defaults,
@@ -58,9 +58,7 @@ impl ArrowSource {
     /// When a path matches nothing, a file is not Arrow IPC, or the files differ in their
     /// columns.
     pub fn new(options: ArrowSourceOptions, base: &Path) -> Result<Self, ConnectError> {
-        if options.split_bytes == 0 {
-            return Err(ConnectError::option("split_bytes", "is 0; give 1 or more"));
-        }
+        require_split_bytes(options.split_bytes)?;
         let files = FileInput::list(base, &options.path, options.watch_ms)?;
         let Some(first) = files.files().first() else {
             let reason = "there is no file yet that could tell the columns: put one there";
@@ -128,7 +126,7 @@ impl SplitFormat for ArrowFormat {
             _ => (first, 0),
         };
         let bytes = match split.part {
-            Part::Batches { from, to } => batches.bytes()[from..to].iter().sum(),
+            Part::Batches { from, to } => total_bytes(&batches.bytes()[from..to]),
             _ => listed.size_bytes,
         };
         Ok(Box::new(ArrowReader {

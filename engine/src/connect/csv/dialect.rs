@@ -6,17 +6,14 @@ use arrow::datatypes::{Schema, SchemaRef};
 use regex::Regex;
 
 use crate::connect::ConnectError;
-use crate::connect::text::lines::Quoting;
+use crate::connect::text::lines::Marks;
 
 /// The marks of a CSV file.
 #[derive(Clone, Debug)]
 pub(crate) struct Dialect {
     /// Whether the first row names the columns.
     pub(crate) has_header: bool,
-    pub(crate) delimiter: u8,
-    pub(crate) quote: u8,
-    /// Whether quotes hold line ends as part of a value.
-    pub(crate) quoted_line_ends: bool,
+    pub(crate) marks: Marks,
     null: Regex,
 }
 
@@ -42,18 +39,12 @@ impl Dialect {
             .map_err(|error| ConnectError::option("null_values", error.to_string()))?;
         Ok(Self {
             has_header,
-            delimiter,
-            quote,
-            quoted_line_ends: true,
+            marks: Marks {
+                quote,
+                delimiter,
+                hold_line_ends: true,
+            },
             null,
-        })
-    }
-
-    /// What holds a line end as part of a value, if anything does.
-    pub(crate) fn quoting(&self) -> Option<Quoting> {
-        self.quoted_line_ends.then_some(Quoting {
-            quote: self.quote,
-            delimiter: self.delimiter,
         })
     }
 
@@ -62,8 +53,8 @@ impl Dialect {
     pub(crate) fn infer(&self, text: &[u8]) -> Result<Schema, String> {
         let format = Format::default()
             .with_header(self.has_header)
-            .with_delimiter(self.delimiter)
-            .with_quote(self.quote)
+            .with_delimiter(self.marks.delimiter)
+            .with_quote(self.marks.quote)
             .with_null_regex(self.null.clone());
         let inferred = format.infer_schema(text, None);
         inferred
@@ -75,8 +66,8 @@ impl Dialect {
     pub(crate) fn decoder(&self, schema: &SchemaRef, columns: &[usize], rows: usize) -> Decoder {
         ReaderBuilder::new(schema.clone())
             .with_header(false)
-            .with_delimiter(self.delimiter)
-            .with_quote(self.quote)
+            .with_delimiter(self.marks.delimiter)
+            .with_quote(self.marks.quote)
             .with_null_regex(self.null.clone())
             .with_projection(columns.to_vec())
             .with_batch_size(rows)

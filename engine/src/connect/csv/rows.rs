@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
+use arrow::csv::ReaderBuilder;
 use arrow::csv::reader::Decoder;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::error::ArrowError;
 
 use crate::connect::csv::dialect::Dialect;
 use crate::connect::text::lines::{Chunk, Line};
@@ -95,20 +97,41 @@ impl TextRows for CsvRows {
             if line.is_cut {
                 return Err("the row is too long to be one: is a quote left open?".to_owned());
             }
-            let left = decoder.capacity();
-            let text = chunk.text(line);
-            decode_all(&mut decoder, text)?;
-            if !text.ends_with(b"\n") {
-                decode_all(&mut decoder, b"\n")?;
-            }
-            if decoder.capacity() + 1 != left {
-                return Err("the row ends within quotes".to_owned());
-            }
+            decode_row(&mut decoder, chunk.text(line))?;
         }
         let batch = decoder.flush().map_err(|error| without_line(&error))?;
         self.decoder = Some((room, decoder));
         batch.map(|batch| self.times.convert(batch)).transpose()
     }
+}
+
+/// Makes sure that `text` is one row, of the columns of `schema`.
+pub(super) fn require_row(dialect: &Dialect, schema: &Schema, text: &[u8]) -> Result<(), String> {
+    let texts = schema.fields().iter();
+    let texts = texts.map(|field| Field::new(field.name(), DataType::Utf8, true));
+    let texts = Arc::new(Schema::new(texts.collect::<Vec<_>>()));
+    let columns: Vec<usize> = (0..texts.fields().len()).collect();
+    decode_row(&mut dialect.decoder(&texts, &columns, 2), text)
+}
+
+/// A row of nothing, of the one column of `schema`.
+pub(super) fn read_null(schema: SchemaRef) -> Result<Option<RecordBatch>, ArrowError> {
+    let mut decoder = ReaderBuilder::new(schema).build_decoder();
+    // Nothing at all would be a blank line.
+    decoder.decode(b"\"\"\n")?;
+    decoder.flush()
+}
+
+fn decode_row(decoder: &mut Decoder, text: &[u8]) -> Result<(), String> {
+    let left = decoder.capacity();
+    decode_all(decoder, text)?;
+    if !text.ends_with(b"\n") {
+        decode_all(decoder, b"\n")?;
+    }
+    if decoder.capacity() + 1 != left {
+        return Err("the row ends within quotes".to_owned());
+    }
+    Ok(())
 }
 
 fn decode_all(decoder: &mut Decoder, mut text: &[u8]) -> Result<(), String> {
@@ -123,7 +146,7 @@ fn decode_all(decoder: &mut Decoder, mut text: &[u8]) -> Result<(), String> {
 }
 
 /// What the decoder says, but for the line, which it counts from where it began.
-fn without_line(error: &arrow::error::ArrowError) -> String {
+fn without_line(error: &ArrowError) -> String {
     let text = error.to_string();
     for words in [" for line ", " at line "] {
         if let Some((before, after)) = text.split_once(words) {

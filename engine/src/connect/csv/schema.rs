@@ -2,12 +2,9 @@
 
 use arrow::datatypes::{DataType, Field, Schema};
 
-use crate::connect::text::format::{end_line, read_header};
-use crate::connect::text::input::{TextCompression, TextInput};
-use crate::connect::text::lines::{Chunk, LineReader};
-use crate::connect::text::reader::bad_row;
+use crate::connect::text::sample::Sample;
 use crate::connect::text::times::event_time_as_time;
-use crate::connect::{ConnectError, ListedFile, OnError};
+use crate::connect::{ConnectError, ListedFile, OnError, TextCompression};
 
 use super::dialect::Dialect;
 
@@ -23,64 +20,27 @@ pub(crate) struct Inference<'a> {
 }
 
 impl Inference<'_> {
-    /// The columns of `files`, from the first rows of the first file that has any. Rows that
-    /// are none are the reader's to report or to skip, so that both do the same.
+    /// The columns of `files`, from the first rows of the first file that has any.
     pub(crate) fn infer(&self, files: &[ListedFile]) -> Result<Schema, ConnectError> {
+        let (dialect, marks) = (self.dialect, Some(self.dialect.marks));
+        let mut sample = Sample::new(self.rows_max, self.on_error, self.compression);
+        // A line's own columns are asked for, to find out whether it is a row at all.
+        let is_row = |text: &[u8]| dialect.infer(text).map(|_| ());
         for listed in files {
-            if let Some(schema) = self.infer_file(listed)? {
-                return Ok(event_time_as_time(
-                    settled(&schema),
-                    self.event_time,
-                    self.has_time_format,
-                ));
-            }
-        }
-        let reason = "there is no row from which to infer the columns: give them";
-        Err(ConnectError::option("schema", reason))
-    }
-
-    fn infer_file(&self, listed: &ListedFile) -> Result<Option<Schema>, ConnectError> {
-        let unreadable = |error| ConnectError::file(&listed.path, error);
-        let input = TextInput::of_file(&listed.path, listed.open()?, self.compression);
-        let input = input.map_err(unreadable)?;
-        let mut lines = LineReader::new(input, self.dialect.quoting());
-        let header = match self.dialect.has_header {
-            true => read_header(&mut lines).map_err(unreadable)?,
-            false => Vec::new(),
-        };
-        let (mut text, mut rows) = (header.clone(), 0);
-        let mut chunk = Chunk::default();
-        while rows < self.rows_max {
-            lines
-                .read(&mut chunk, self.rows_max - rows)
-                .map_err(unreadable)?;
-            if chunk.lines().is_empty() {
+            sample.add(listed, marks, dialect.has_header, is_row)?;
+            if sample.rows() > 0 {
                 break;
             }
-            for line in chunk.lines() {
-                // Its own columns are asked for, to find out whether it is a row at all.
-                let alone = [&header[..], chunk.text(line)].concat();
-                match (self.dialect.infer(&alone), self.on_error) {
-                    (Ok(_), _) => {
-                        text.extend_from_slice(chunk.text(line));
-                        end_line(&mut text);
-                        rows += 1;
-                    }
-                    (Err(_), OnError::Skip) => {}
-                    (Err(reason), OnError::Fail) => {
-                        let number = line.number;
-                        return Err(bad_row(&listed.path, number, reason));
-                    }
-                }
-            }
         }
-        if rows == 0 {
-            return Ok(None);
-        }
-        let schema = self.dialect.infer(&text);
-        schema
-            .map(Some)
-            .map_err(|reason| ConnectError::option("schema", reason))
+        sample.require_rows()?;
+        let schema = dialect.infer(sample.text());
+        let schema = schema.map_err(|reason| ConnectError::option("schema", reason))?;
+        let schema = settled(&schema);
+        Ok(event_time_as_time(
+            schema,
+            self.event_time,
+            self.has_time_format,
+        ))
     }
 }
 

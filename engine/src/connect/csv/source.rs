@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use arrow::datatypes::Schema;
 use serde::Deserialize;
 
 use crate::connect::connector::SourceForm;
@@ -10,16 +11,17 @@ use crate::connect::files::input::FileInput;
 use crate::connect::files::source::FileSource;
 use crate::connect::text::columns::given_schema;
 use crate::connect::text::format::{LineForm, TextFormat};
-use crate::connect::text::lines::Quoting;
+use crate::connect::text::lines::Marks;
 use crate::connect::text::rows::TextRows;
 use crate::connect::text::times::{TimeColumns, TimeParser};
+use crate::connect::text::types::require_readable;
 use crate::connect::{
     ColumnOption, ConnectError, EventTimeLayout, OnError, Paths, SourceConnector, TextCompression,
     WatermarkOptions, defaults,
 };
 
 use super::dialect::{self, Dialect};
-use super::rows::CsvRows;
+use super::rows::{CsvRows, read_null, require_row};
 use super::schema::Inference;
 
 /// Options of the connector `csv`, a source.
@@ -103,7 +105,7 @@ impl CsvSource {
     pub fn new(options: CsvSourceOptions, base: &Path) -> Result<Self, ConnectError> {
         let (delimiter, quote) = (&options.delimiter, &options.quote);
         let mut dialect = Dialect::new(options.header, delimiter, quote, &options.null_values)?;
-        dialect.quoted_line_ends = options.quoted_line_ends;
+        dialect.marks.hold_line_ends = options.quoted_line_ends;
         let parser = TimeParser::new(options.time_format.as_deref(), options.time_zone.as_deref())?;
         let files = FileInput::list(base, &options.path, options.watch_ms)?;
         let schema = match &options.schema {
@@ -118,11 +120,7 @@ impl CsvSource {
             }
             .infer(files.files())?,
         };
-        let form = CsvForm {
-            layout: EventTimeLayout::new(&schema, options.event_time.as_deref())?,
-            times: TimeColumns::new(Arc::new(schema), parser),
-            dialect,
-        };
+        let form = CsvForm::new(schema, options.event_time.as_deref(), parser, dialect)?;
         let bad = (options.on_error, options.bad_rows.as_deref());
         let format = TextFormat::of_files(form, bad, options.compression, base, &files)?;
         let splits = format.splits(&files, options.split_bytes)?;
@@ -156,17 +154,31 @@ impl CsvForm {
     ) -> Result<Self, ConnectError> {
         let schema = given_schema(columns)?;
         let (comma, quote) = (dialect::comma(), dialect::double_quote());
+        let dialect = Dialect::new(false, &comma, &quote, &empty())?;
+        Self::new(schema, event_time, TimeParser::new(None, None)?, dialect)
+    }
+
+    fn new(
+        schema: Schema,
+        event_time: Option<&str>,
+        parser: TimeParser,
+        dialect: Dialect,
+    ) -> Result<Self, ConnectError> {
+        let layout = EventTimeLayout::new(&schema, event_time)?;
+        let times = TimeColumns::new(Arc::new(schema), parser);
+        require_readable(times.read_schema(), "CSV", read_null)?;
         Ok(Self {
-            dialect: Dialect::new(false, &comma, &quote, &empty())?,
-            layout: EventTimeLayout::new(&schema, event_time)?,
-            times: TimeColumns::new(Arc::new(schema), TimeParser::new(None, None)?),
+            dialect,
+            times,
+            layout,
         })
     }
 
     /// The names in a header.
     fn names(&self, header: &[u8]) -> Result<Vec<String>, String> {
-        let schema = self.dialect.infer(header);
-        let schema = schema.map_err(|reason| format!("the header cannot be read: {reason}"))?;
+        let cannot = |reason| format!("the header cannot be read: {reason}");
+        let schema = self.dialect.infer(header).map_err(cannot)?;
+        require_row(&self.dialect, &schema, header).map_err(cannot)?;
         let names = schema.fields().iter().map(|field| field.name().clone());
         Ok(names.collect())
     }
@@ -179,8 +191,8 @@ impl LineForm for CsvForm {
         &self.layout
     }
 
-    fn quoting(&self) -> Option<Quoting> {
-        self.dialect.quoting()
+    fn marks(&self) -> Option<Marks> {
+        Some(self.dialect.marks)
     }
 
     fn has_header(&self) -> bool {

@@ -71,16 +71,11 @@ pub fn list_files(base: &Path, patterns: &[String]) -> Result<Vec<ListedFile>, C
 }
 
 /// The files that match `pattern`, by name.
-pub(crate) fn matches_of(base: &Path, pattern: &str) -> Result<Vec<PathBuf>, ConnectError> {
-    let plain = base.join(pattern);
-    // A name with brackets in it is first of all a name.
-    if plain.is_file() {
-        return Ok(vec![plain]);
-    }
-    let mut paths = expand(base, pattern)?;
+fn matches_of(base: &Path, pattern: &str) -> Result<Vec<PathBuf>, ConnectError> {
+    let mut paths = names_of(base, pattern)?;
     if paths.is_empty() {
         return Err(ConnectError::NoMatch {
-            pattern: plain.display().to_string(),
+            pattern: base.join(pattern).display().to_string(),
         });
     }
     // Of several names of one file the one with the fewest folders is meant.
@@ -89,6 +84,16 @@ pub(crate) fn matches_of(base: &Path, pattern: &str) -> Result<Vec<PathBuf>, Con
     paths.retain(|path| seen.insert(resolved(path)));
     paths.sort();
     Ok(paths)
+}
+
+/// The names that match `pattern`, in no particular order: a file may have several.
+pub(super) fn names_of(base: &Path, pattern: &str) -> Result<Vec<PathBuf>, ConnectError> {
+    let plain = base.join(pattern);
+    // A name with brackets in it is first of all a name.
+    match plain.is_file() {
+        true => Ok(vec![plain]),
+        false => expand(base, pattern),
+    }
 }
 
 /// The path without links: a file to which several lead is there once.

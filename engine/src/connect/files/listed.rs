@@ -203,7 +203,7 @@ impl ListedFile {
 
 /// Opens without waiting (a pipe that nobody writes would wait for ever), and refuses what is
 /// not a regular file: it could be neither read twice nor compared with what was planned.
-fn open_regular(path: &Path) -> Result<File, ConnectError> {
+pub(crate) fn open_regular(path: &Path) -> Result<File, ConnectError> {
     let no_wait = OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new()
         .read(true)

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::connect::ConnectError;
 use crate::element::{EVENT_TIME_MIN, EventTime};
 
 use super::listed::ListedFile;
@@ -82,6 +83,14 @@ pub enum Position {
 /// Splits of a file at most, however small they are asked to be.
 const FILE_SPLITS_MAX: u64 = 16_384;
 
+/// Makes sure that pieces of `split_bytes` are some.
+pub(crate) fn require_split_bytes(split_bytes: u64) -> Result<(), ConnectError> {
+    match split_bytes {
+        0 => Err(ConnectError::option("split_bytes", "is 0; give 1 or more")),
+        _ => Ok(()),
+    }
+}
+
 /// The splits of the file `file`, which is `listed`: pieces of about `split_bytes`, if it is
 /// larger.
 pub(crate) fn byte_splits(file: usize, listed: &ListedFile, split_bytes: u64) -> Vec<Split> {
@@ -107,12 +116,11 @@ pub(crate) fn byte_splits(file: usize, listed: &ListedFile, split_bytes: u64) ->
 /// The splits of the file `file`, whose batches take `batch_bytes`: runs of about `split_bytes`.
 pub(crate) fn batch_splits(file: usize, batch_bytes: &[u64], split_bytes: u64) -> Vec<Split> {
     let batches = batch_bytes.len();
-    let least = batch_bytes.iter().sum::<u64>() / FILE_SPLITS_MAX;
-    let (mut splits, mut from, mut bytes) = (Vec::new(), 0, 0);
-    for (batch, batch_bytes) in batch_bytes.iter().enumerate() {
-        bytes += batch_bytes;
-        if bytes >= split_bytes.max(least) || batch + 1 == batches {
-            let to = batch + 1;
+    let least = total_bytes(batch_bytes) / FILE_SPLITS_MAX;
+    let (mut splits, mut from, mut bytes) = (Vec::new(), 0, 0_u64);
+    for (to, batch_bytes) in (1..).zip(batch_bytes) {
+        bytes = bytes.saturating_add(*batch_bytes);
+        if bytes >= split_bytes.max(least) || to == batches {
             splits.push(Split {
                 part: Part::Batches { from, to },
                 ..Split::whole(file)
@@ -126,10 +134,30 @@ pub(crate) fn batch_splits(file: usize, batch_bytes: &[u64], split_bytes: u64) -
     splits
 }
 
+/// The sum of what a file says of its batches, which may be anything.
+pub(crate) fn total_bytes(batch_bytes: &[u64]) -> u64 {
+    let total = batch_bytes.iter().copied();
+    total.fold(0, u64::saturating_add)
+}
+
 /// Whether the split of this number, of all splits of a source, is read by subtask `index` of
 /// `parallelism`: every `parallelism`-th is, so that all subtasks move through the input side by
 /// side and no subtask's watermark is far behind.
 pub(crate) const fn is_assigned(number: usize, index: u32, parallelism: u32) -> bool {
     assert!(index < parallelism, "a subtask is one of its operator's");
     number % parallelism as usize == index as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_may_say_of_its_batches_what_it_will() {
+        let splits = batch_splits(3, &[u64::MAX, 7, u64::MAX, 0], 10);
+        let parts = splits.iter().map(|split| (split.file, split.part));
+        let batches = [(0, 1), (1, 3), (3, 4)];
+        let expected = batches.map(|(from, to)| (3, Part::Batches { from, to }));
+        assert!(parts.eq(expected), "{splits:?}");
+    }
 }

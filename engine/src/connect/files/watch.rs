@@ -1,6 +1,7 @@
 //! Reads the files of folders as they come.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::connect::side::source::Input;
 use crate::connect::{ConnectError, ListedFile, Position, Split, SplitFormat};
 
 use super::input::FileInput;
-use super::list::matches_of;
+use super::list::names_of;
 use super::listed::{FileId, fingerprint};
 use super::planned::saved_value;
 
@@ -69,7 +70,7 @@ impl WatchInput {
             let listed = match ListedFile::note(path.clone()) {
                 Ok(listed) => listed,
                 // It went while it was looked at: nothing was promised of it yet, or all kept.
-                Err(_) if !path.exists() => continue,
+                Err(_) if matches!(path.try_exists(), Ok(false)) => continue,
                 Err(error) => return Err(error),
             };
             match seen.remove(&path) {
@@ -77,7 +78,6 @@ impl WatchInput {
                     still.insert(path, read);
                 }
                 Some(_) => return Err(changed(&path)),
-                None if still.contains_key(&path) => {}
                 None => {
                     still.insert(path, SeenFile::Listed(listed.clone()));
                     come.push(listed);
@@ -90,21 +90,25 @@ impl WatchInput {
         Ok(come)
     }
 
-    /// The files of this subtask. Hidden ones, and those that end with `.tmp`, are not complete.
-    fn paths(&self) -> Result<Vec<PathBuf>, ConnectError> {
-        let mut paths = Vec::new();
+    /// The files of this subtask, by their paths without links: whatever names lead to a file, it
+    /// is one. What is found by a hidden name, or by one that ends with `.tmp`, is not complete.
+    fn paths(&self) -> Result<BTreeSet<PathBuf>, ConnectError> {
+        let mut paths = BTreeSet::new();
         for pattern in &self.patterns {
-            match matches_of(&self.base, pattern) {
-                Ok(found) => paths.extend(found),
-                Err(ConnectError::NoMatch { .. }) => {}
-                Err(error) => return Err(error),
+            for name in names_of(&self.base, pattern)? {
+                if !is_complete(&name) {
+                    continue;
+                }
+                match name.canonicalize() {
+                    Ok(path) => paths.insert(path),
+                    // It went, or leads to what has not come.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+                    Err(error) => return Err(ConnectError::file(&name, error)),
+                };
             }
         }
-        let paths = paths
-            .iter()
-            .filter_map(|path| std::path::absolute(path).ok());
-        let own = paths.filter(|path| is_complete(path) && self.is_own(path));
-        Ok(own.collect())
+        paths.retain(|path| self.is_own(path));
+        Ok(paths)
     }
 
     /// Every file is of one subtask, which all of them find by its path.

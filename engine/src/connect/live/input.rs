@@ -29,10 +29,11 @@ impl LiveInput {
 
 impl Read for LiveInput {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        wait_readable(&self.input, &self.wanted)?;
         loop {
+            wait_readable(&self.input, &self.wanted)?;
             match rustix::io::read(&self.input, &mut *buffer) {
-                Err(Errno::INTR) => {}
+                // Whoever has the other descriptor of it may have read first.
+                Err(Errno::INTR | Errno::AGAIN) => {}
                 result => return Ok(result?),
             }
         }

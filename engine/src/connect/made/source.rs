@@ -208,7 +208,7 @@ impl<M: RowMaker> Source<RecordBatch> for MadeSubtask<M> {
     }
 
     fn restore(&mut self, state: &mut dyn StateReader) -> Result<(), OperatorError> {
-        self.left.restore(&saved::restore::<SavedLeft>(state)?);
+        self.left.restore(&saved::restore::<SavedLeft>(state)?)?;
         self.is_restored = true;
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! One JSON object a line.
 
+mod nesting;
 mod numbers;
 mod rows;
 mod schema;

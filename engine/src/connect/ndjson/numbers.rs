@@ -1,6 +1,8 @@
 //! Finds numbers in lines of JSON that their columns cannot hold: the decoder would cut off what
 //! is behind the point, and would take the nearest time for one that is out of range.
 
+use std::collections::HashMap;
+
 use arrow::datatypes::{DataType, Fields, SchemaRef};
 
 use crate::connect::text::times::is_in_calendar;
@@ -8,10 +10,14 @@ use crate::connect::text::times::is_in_calendar;
 /// Numbers of so few digits are in range of every type that is looked at here.
 const SHORT_BYTES: usize = 12;
 
+/// Fields among which one is looked for by each of them.
+const FEW_FIELDS: usize = 16;
+
 /// Checks the numbers of those columns that hold whole numbers or timestamps.
 #[derive(Debug)]
 pub(crate) struct WholeNumbers {
     schema: SchemaRef,
+    places: Places,
 }
 
 impl WholeNumbers {
@@ -22,6 +28,7 @@ impl WholeNumbers {
             .any(|field| wanted(field.data_type()).is_some())
             .then(|| Self {
                 schema: schema.clone(),
+                places: Places::of(schema.fields()),
             })
     }
 
@@ -31,6 +38,7 @@ impl WholeNumbers {
     /// A sentence that names the number and its column.
     pub(crate) fn check(&self, text: &[u8]) -> Result<(), String> {
         let mut scan = Scan {
+            places: &self.places,
             fields: self.schema.fields(),
             open: Vec::new(),
             skipped: 0,
@@ -52,8 +60,53 @@ impl WholeNumbers {
     }
 }
 
+/// Where fields are among others, for objects of many: by where these others are in memory,
+/// which the schema keeps.
+#[derive(Debug, Default)]
+struct Places(HashMap<usize, HashMap<String, usize>>);
+
+impl Places {
+    fn of(fields: &Fields) -> Self {
+        let mut places = Self::default();
+        places.add(fields);
+        places
+    }
+
+    fn add(&mut self, fields: &Fields) {
+        if fields.len() > FEW_FIELDS {
+            // Of several of one name the first counts.
+            let named = fields.iter().enumerate().rev();
+            let named = named
+                .map(|(place, field)| (field.name().clone(), place))
+                .collect();
+            self.0.insert(fields.as_ptr().addr(), named);
+        }
+        for field in fields {
+            self.add_inside(field.data_type());
+        }
+    }
+
+    fn add_inside(&mut self, kind: &DataType) {
+        match inside_of(kind) {
+            Some(Open::Fields(fields, _)) => self.add(fields),
+            Some(Open::Values(kind)) => self.add_inside(kind),
+            None => {}
+        }
+    }
+
+    fn find(&self, fields: &Fields, name: &[u8]) -> Option<usize> {
+        match self.0.get(&fields.as_ptr().addr()) {
+            Some(named) => named.get(std::str::from_utf8(name).ok()?).copied(),
+            None => fields
+                .iter()
+                .position(|field| field.name().as_bytes() == name),
+        }
+    }
+}
+
 /// Where in a row a token is.
 struct Scan<'a> {
+    places: &'a Places,
     /// The columns of the row.
     fields: &'a Fields,
     /// The objects and lists that are open and hold something to check, outermost first.
@@ -142,10 +195,9 @@ impl<'a> Scan<'a> {
             let field = fields.get(index);
             field.is_some_and(|field| field.name().as_bytes() == name_is)
         };
-        let found = if is_named(*next) {
-            Some(*next)
-        } else {
-            (0..fields.len()).find(|index| is_named(*index))
+        let found = match is_named(*next) {
+            true => Some(*next),
+            false => self.places.find(fields, name_is),
         };
         self.name = name;
         self.kind = found.and_then(|index| {
@@ -335,5 +387,32 @@ mod tests {
             let place = format!("the column `{column}`: the number {number} ");
             assert!(reason.contains(&place), "{text}: {reason}");
         }
+    }
+
+    #[test]
+    fn fields_of_many_are_found_in_any_order_and_at_any_depth() {
+        let many = |kind: DataType| -> Vec<Field> {
+            let names = (0..3 * FEW_FIELDS).map(|n| format!("f{n}"));
+            names
+                .map(|name| Field::new(name, kind.clone(), true))
+                .collect()
+        };
+        let deep = Field::new_struct("deep", many(DataType::Int64), true);
+        let mut columns = many(DataType::Int32);
+        columns.push(Field::new_list("list", deep.with_name("item"), true));
+        let numbers = WholeNumbers::new(&Arc::new(Schema::new(columns))).unwrap();
+        for text in [
+            r#"{"f40":1.5,"f3":1}"#,
+            r#"{"none":0.5,"f40":1,"f3":1.5}"#,
+            r#"{"list":[{"f9":1,"none":0.5},{"f8":1.5}],"f3":1}"#,
+        ] {
+            assert!(numbers.check(text.as_bytes()).is_err(), "{text}");
+            let whole = text.replace("1.5", "1.0").replace("0.5", "0.25");
+            assert_eq!(numbers.check(whole.as_bytes()), Ok(()), "{whole}");
+        }
+        // A row of very many other fields takes no longer for all that there are.
+        let others = (0..100_000).map(|n| format!("\"other{n}\":1.5,"));
+        let text = format!("{{{}\"f1\":1}}", others.collect::<String>());
+        assert_eq!(numbers.check(text.as_bytes()), Ok(()));
     }
 }

@@ -2,13 +2,16 @@
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
 use arrow::json::ReaderBuilder;
 use arrow::json::reader::Decoder;
 
-use crate::connect::ndjson::numbers::WholeNumbers;
 use crate::connect::text::lines::{Chunk, Line};
 use crate::connect::text::rows::TextRows;
 use crate::connect::text::times::TimeColumns;
+
+use super::nesting::require_levels;
+use super::numbers::WholeNumbers;
 
 /// Decodes lines of JSON, one object a line, into batches of one schema.
 #[derive(Debug)]
@@ -68,6 +71,7 @@ impl TextRows for JsonRows {
                 return Err("the line is too long to be a row".to_owned());
             }
             let text = chunk.text(line);
+            require_levels(text)?;
             if let Some(numbers) = &self.numbers {
                 numbers.check(text)?;
             }
@@ -86,6 +90,13 @@ impl TextRows for JsonRows {
             (batch, _) => Ok(batch),
         }
     }
+}
+
+/// A row of nothing.
+pub(super) fn read_null(schema: SchemaRef) -> Result<Option<RecordBatch>, ArrowError> {
+    let mut decoder = ReaderBuilder::new(schema).build_decoder()?;
+    decoder.decode(b"{}\n")?;
+    decoder.flush()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Schema, SchemaRef};
 use serde::Deserialize;
 
 use crate::connect::connector::SourceForm;
@@ -13,12 +13,13 @@ use crate::connect::text::columns::given_schema;
 use crate::connect::text::format::{LineForm, TextFormat};
 use crate::connect::text::rows::TextRows;
 use crate::connect::text::times::{TimeColumns, TimeParser, event_time_as_time};
+use crate::connect::text::types::require_readable;
 use crate::connect::{
     ColumnOption, ConnectError, EventTimeLayout, OnError, Paths, SourceConnector, TextCompression,
     WatermarkOptions, defaults,
 };
 
-use super::rows::JsonRows;
+use super::rows::{JsonRows, read_null};
 use super::schema::inferred_schema;
 
 /// Options of the connector `ndjson`, a source.
@@ -100,14 +101,9 @@ impl NdjsonSource {
             None if has_form => event_time_as_time(schema, event_time, time_format.is_some()),
             _ => schema,
         };
-        let layout = EventTimeLayout::new(&schema, event_time)?;
-        let schema = Arc::new(schema);
-        let form = NdjsonForm {
-            times: has_form.then(|| TimeColumns::new(schema.clone(), parser)),
-            schema,
-            is_inferred: options.schema.is_none(),
-            layout,
-        };
+        let times = has_form.then_some(parser);
+        let mut form = NdjsonForm::new(schema, event_time, times)?;
+        form.is_inferred = options.schema.is_none();
         let bad = (options.on_error, options.bad_rows.as_deref());
         let format = TextFormat::of_files(form, bad, options.compression, base, &files)?;
         let splits = format.splits(&files, options.split_bytes)?;
@@ -143,12 +139,22 @@ impl NdjsonForm {
         columns: &[ColumnOption],
         event_time: Option<&str>,
     ) -> Result<Self, ConnectError> {
-        let schema = given_schema(columns)?;
+        Self::new(given_schema(columns)?, event_time, None)
+    }
+
+    fn new(
+        schema: Schema,
+        event_time: Option<&str>,
+        times: Option<TimeParser>,
+    ) -> Result<Self, ConnectError> {
+        require_readable(&schema, "JSON", read_null)?;
+        let layout = EventTimeLayout::new(&schema, event_time)?;
+        let schema = Arc::new(schema);
         Ok(Self {
-            layout: EventTimeLayout::new(&schema, event_time)?,
-            schema: Arc::new(schema),
+            times: times.map(|parser| TimeColumns::new(schema.clone(), parser)),
+            schema,
             is_inferred: false,
-            times: None,
+            layout,
         })
     }
 }

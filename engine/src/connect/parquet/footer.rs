@@ -14,10 +14,13 @@ use crate::connect::event_time::to_milliseconds;
 use crate::connect::side::thread::caught;
 use crate::connect::{ConnectError, ListedFile, Part, Split};
 
+use super::nesting::require_levels;
+
 /// Reads the footer of a file.
 pub(super) fn read_footer(listed: &ListedFile) -> Result<ArrowReaderMetadata, ConnectError> {
     let file = listed.open()?;
-    let loaded = or_reason(|| ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()));
+    let loaded = require_levels(&file, listed.size_bytes)
+        .and_then(|()| or_reason(|| ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())));
     loaded.map_err(|reason| {
         ConnectError::file(
             &listed.path,

@@ -118,6 +118,11 @@ impl SplitFormat for ParquetFormat {
             Position::Rows(rows) => rows,
             _ => 0,
         };
+        let rows_due = row_groups.iter().map(|&row_group| {
+            let rows = footer.metadata().row_group(row_group).num_rows();
+            usize::try_from(rows).unwrap_or(0)
+        });
+        let rows_due = rows_due.sum();
         let mask = ProjectionMask::roots(footer.parquet_schema(), self.columns.iter().copied());
         let bytes = compressed_bytes(&footer, &row_groups, &mask);
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, footer)
@@ -133,6 +138,7 @@ impl SplitFormat for ParquetFormat {
             layout: self.layout.clone(),
             listed: listed.clone(),
             part: split.part,
+            rows_due,
             rows_done,
             bytes,
         }))
@@ -146,17 +152,34 @@ struct RowGroupReader {
     layout: EventTimeLayout,
     listed: ListedFile,
     part: Part,
+    /// Rows of the split, as the footer says.
+    rows_due: usize,
     /// Rows of the split that were handed on.
     rows_done: usize,
     /// Bytes that have not been counted.
     bytes: u64,
 }
 
+impl RowGroupReader {
+    /// Makes sure that the end is the end: the library ends without an error where pages have
+    /// fewer rows than they should.
+    fn require_all(&self) -> Result<(), ConnectError> {
+        let (due, done) = (self.rows_due, self.rows_done);
+        if due == done {
+            return Ok(());
+        }
+        let reason = format!("it is damaged: the footer says {due} rows, and there are {done}");
+        Err(not_readable(&self.listed, self.part, &reason))
+    }
+}
+
 impl SplitReader for RowGroupReader {
     fn next(&mut self) -> Result<Option<RecordBatch>, ConnectError> {
         let read = or_reason(|| self.reader.next().transpose());
         let read = read.map_err(|reason| not_readable(&self.listed, self.part, &reason))?;
-        let Some(batch) = read else { return Ok(None) };
+        let Some(batch) = read else {
+            return self.require_all().map(|()| None);
+        };
         self.rows_done += batch.num_rows();
         let ordered = batch
             .project(&self.order)

@@ -131,14 +131,13 @@ impl Spill {
         Ok(())
     }
 
-    /// What was spilled by an attempt that failed is removed: its sinks are made anew.
+    /// What was spilled by an attempt that failed is removed, be it complete or not: its sinks
+    /// are gone, and are made anew.
     pub fn begin_again(&self) {
         if let Some(run) = &mut *self.run() {
             run.attempt += 1;
-            for file in run.outputs.values().flat_map(|spilled| &spilled.files) {
-                file.remove();
-            }
             run.outputs.clear();
+            run.folder.clear();
             run.budget = SpillBudget::new(self.options.spill_max_bytes);
         }
     }

@@ -10,9 +10,10 @@ use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use arrow::ipc::writer::StreamWriter;
 
-use crate::batch::Payload;
+use crate::connect::arrow::pieces::pieces;
 use crate::connect::{ArrowCompression, ConnectError, ListedFile};
-use crate::limits::{BATCH_ROWS, IPC_BODY_BYTES_MAX};
+use crate::limits::BATCH_ROWS;
+use crate::wire::compact::compacted;
 use crate::wire::ipc::{IpcError, IpcStreamReader};
 
 use super::folder::SpillFolder;
@@ -182,12 +183,7 @@ impl SpillWriter {
     /// When there is no room for it, neither on the disk nor in the budget; the error names
     /// the file.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), ConnectError> {
-        let rows = batch.num_rows();
-        let piece = BATCH_ROWS.min(fitting_rows(batch));
-        for first in (0..rows).step_by(piece) {
-            self.write_piece(&batch.slice(first, piece.min(rows - first)))?;
-        }
-        Ok(())
+        pieces(batch, BATCH_ROWS).try_for_each(|piece| self.write_piece(&piece))
     }
 
     /// Ends the last file. All that were written.
@@ -209,7 +205,8 @@ impl SpillWriter {
             Some(open) => open,
             None => self.create(piece.schema())?,
         };
-        let written = open.writer.write(piece);
+        let written = compacted(piece)
+            .and_then(|compact| open.writer.write(compact.as_ref().unwrap_or(piece)));
         written.map_err(|error| self.refused(&open.path, &error))?;
         open.rows += piece.num_rows() as u64;
         self.open = Some(open);
@@ -310,12 +307,4 @@ impl Write for Budgeted {
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
-}
-
-/// How many rows of `batch` a message takes without exceeding what may be read.
-fn fitting_rows(batch: &RecordBatch) -> usize {
-    let rows = batch.num_rows().max(1);
-    // Rows differ in size: half of what is allowed leaves room for that.
-    let messages = batch.bytes().div_ceil(IPC_BODY_BYTES_MAX / 2).max(1);
-    rows.div_ceil(messages).max(1)
 }

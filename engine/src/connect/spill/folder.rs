@@ -1,10 +1,12 @@
 //! Folders for what is put aside while a job runs, which nothing outlives.
 
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::OFlags;
 
 use crate::connect::ConnectError;
 
@@ -16,6 +18,9 @@ const NEW_NAME: &str = ".ringway-spill-new-";
 
 /// The file in a folder that its process holds locked for as long as it uses the folder.
 const LOCK: &str = "lock";
+
+/// How often a lock is opened that is replaced each time.
+const LOCK_TRIES_MAX: u32 = 3;
 
 /// Names that are tried, if others are taken.
 const NAMES_MAX: u32 = 10_000;
@@ -53,9 +58,10 @@ impl SpillFolder {
             }
             let path = parent.join(format!("{NAME}{process}-{number}"));
             // The lock is held before the folder has a name that others look for.
-            let named = lock(&new).and_then(|lock| match path.exists() {
-                true => Err(io::ErrorKind::AlreadyExists.into()),
-                false => std::fs::rename(&new, &path).map(|()| lock),
+            // What has the name is not replaced, be it a link that leads nowhere.
+            let named = lock(&new).and_then(|lock| match path.symlink_metadata() {
+                Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+                Err(_) => std::fs::rename(&new, &path).map(|()| lock),
             });
             match named {
                 Ok(lock) => {
@@ -98,6 +104,24 @@ impl SpillFolder {
         Ok((path, file))
     }
 
+    /// Removes the files in it, and goes on to be used.
+    pub fn clear(&self) {
+        let is_removed = self.is_removed();
+        if *is_removed {
+            return;
+        }
+        let files = std::fs::read_dir(&self.path)
+            .into_iter()
+            .flatten()
+            .flatten();
+        for file in files.filter(|file| file.file_name() != LOCK) {
+            if let Err(error) = std::fs::remove_file(file.path()) {
+                let file = file.path();
+                tracing::warn!(file = %file.display(), %error, "a spilled file stays behind");
+            }
+        }
+    }
+
     /// Removes the folder with all that is in it; nothing can be created there afterwards.
     pub fn remove(&self) {
         let mut is_removed = self.is_removed();
@@ -136,7 +160,9 @@ fn lock(folder: &Path) -> io::Result<File> {
 fn is_taken(error: &io::Error) -> bool {
     matches!(
         error.kind(),
-        io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty
+        io::ErrorKind::AlreadyExists
+            | io::ErrorKind::DirectoryNotEmpty
+            | io::ErrorKind::NotADirectory
     )
 }
 
@@ -148,17 +174,48 @@ fn remove_left_behind(parent: &Path) {
     };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        if !name.to_string_lossy().starts_with(NAME) {
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if !is_folder || !name.to_string_lossy().starts_with(NAME) {
             continue;
         }
         let folder = entry.path();
-        let Ok(lock) = OpenOptions::new().write(true).open(folder.join(LOCK)) else {
+        let Some(_lock) = take_lock(&folder) else {
             continue;
         };
-        if lock.try_lock().is_ok() && std::fs::remove_dir_all(&folder).is_ok() {
+        if std::fs::remove_dir_all(&folder).is_ok() {
             tracing::info!(folder = %folder.display(), "a spill folder was left behind: removed");
         }
     }
+}
+
+/// The lock of `folder`, if nobody holds it.
+fn take_lock(folder: &Path) -> Option<File> {
+    let path = folder.join(LOCK);
+    for _ in 0..LOCK_TRIES_MAX {
+        // A pipe would be waited for, and a link may lead to what is of others.
+        let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
+        let lock = OpenOptions::new()
+            .write(true)
+            .custom_flags(flags.bits().cast_signed())
+            .open(&path)
+            .ok()?;
+        lock.metadata().ok().filter(Metadata::is_file)?;
+        lock.try_lock().ok()?;
+        // Another process may have removed the folder before the lock was held, and yet another
+        // may have made one of the same name since: then it is the lock of nothing.
+        if is_at(&lock, &path) {
+            return Some(lock);
+        }
+    }
+    None
+}
+
+/// Whether `file` is what has the name `path`.
+fn is_at(file: &File, path: &Path) -> bool {
+    let (Ok(held), Ok(there)) = (file.metadata(), path.symlink_metadata()) else {
+        return false;
+    };
+    (held.dev(), held.ino()) == (there.dev(), there.ino())
 }
 
 fn cannot(path: &Path, what: &str, error: &io::Error) -> ConnectError {
@@ -167,6 +224,10 @@ fn cannot(path: &Path, what: &str, error: &io::Error) -> ConnectError {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
+    use rustix::fs::FileType;
+
     use super::*;
 
     fn names(parent: &Path) -> Vec<String> {
@@ -207,6 +268,52 @@ mod tests {
         let folder = SpillFolder::create(Some(parent.path())).unwrap();
         assert!(!left.exists());
         assert!(foreign.exists() && used.path().exists() && folder.path().exists());
+    }
+
+    #[test]
+    fn what_others_put_in_the_place_of_a_lock_or_a_folder_is_neither_waited_for_nor_followed() {
+        let parent = tempfile::tempdir().unwrap();
+        let named = |name: &str| parent.path().join(name);
+        let foreign = named("foreign");
+        std::fs::create_dir(&foreign).unwrap();
+        std::fs::write(foreign.join(LOCK), "").unwrap();
+        symlink(&foreign, named("ringway-spill-1-0")).unwrap();
+        for folder in ["ringway-spill-2-0", "ringway-spill-3-0"] {
+            std::fs::create_dir(named(folder)).unwrap();
+        }
+        let pipe = named("ringway-spill-2-0").join(LOCK);
+        let mode = rustix::fs::Mode::RWXU;
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, mode, 0).unwrap();
+        let link = named("ringway-spill-3-0").join(LOCK);
+        symlink(foreign.join(LOCK), link).unwrap();
+        // The names that it would take next lead nowhere, or to a file.
+        let process = std::process::id();
+        symlink("nowhere", named(&format!("{NAME}{process}-0"))).unwrap();
+        std::fs::write(named(&format!("{NAME}{process}-1")), "").unwrap();
+        let before = names(parent.path());
+        let folder = SpillFolder::create(Some(parent.path())).unwrap();
+        assert_eq!(folder.path(), named(&format!("{NAME}{process}-2")));
+        drop(folder);
+        assert_eq!(names(parent.path()), before);
+        assert!(foreign.join(LOCK).exists());
+    }
+
+    #[test]
+    fn a_lock_that_was_replaced_before_it_was_held_is_no_lock() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join(LOCK);
+        std::fs::write(&path, "").unwrap();
+        let replaced = File::open(&path).unwrap();
+        assert!(is_at(&replaced, &path));
+        std::fs::remove_file(&path).unwrap();
+        assert!(!is_at(&replaced, &path));
+        std::fs::write(&path, "").unwrap();
+        assert!(!is_at(&replaced, &path));
+        // Who holds it is the only one, until it is let go.
+        let lock = take_lock(parent.path()).unwrap();
+        assert!(is_at(&lock, &path) && take_lock(parent.path()).is_none());
+        drop(lock);
+        assert!(take_lock(parent.path()).is_some());
     }
 
     #[test]

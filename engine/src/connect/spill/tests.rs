@@ -1,5 +1,6 @@
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::array::{
     ArrayRef, Decimal256Array, DictionaryArray, Int32Array, Int64Array, ListArray, RecordBatch,
@@ -8,9 +9,13 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema, i256};
 use arrow::record_batch::RecordBatchOptions;
 
+use ringway_shm::Bell;
+
 use super::*;
 use crate::connect::ArrowCompression;
 use crate::limits::BATCH_ROWS;
+use crate::operator::{Progress, Sink, Subtask};
+use crate::partition::Parallelism;
 
 /// Rows of many types, of which row `first` is the first.
 fn batch(first: i64, rows: i64) -> RecordBatch {
@@ -159,6 +164,72 @@ fn a_file_that_is_not_what_was_written_is_named_whatever_was_done_to_it() {
     named(file.open().err().unwrap().to_string());
     file.remove();
     named(file.open().err().unwrap().to_string());
+}
+
+#[test]
+fn a_few_rows_of_many_take_a_few_bytes() {
+    let parent = tempfile::tempdir().unwrap();
+    let many = batch(0, 8_000);
+    let few: Vec<RecordBatch> = (0..8).map(|part| many.slice(part * 1_000, 1)).collect();
+    let (_folder, files) = spill(parent.path(), ArrowCompression::None, &few);
+    assert_eq!(read(&files), few);
+    // The texts of a dictionary are all written, once; those of views are only those of the rows.
+    let view = many.project(&[2]).unwrap();
+    let few: Vec<RecordBatch> = (0..8).map(|part| view.slice(part * 1_000, 1)).collect();
+    let (_folder, files) = spill(parent.path(), ArrowCompression::None, &few);
+    assert_eq!(read(&files), few);
+    assert!(files[0].bytes() < 8_000, "{}", files[0].bytes());
+}
+
+#[test]
+fn an_attempt_that_failed_leaves_nothing_behind() {
+    let parent = tempfile::tempdir().unwrap();
+    let options = BlockingOptions {
+        spill_dir: Some(parent.path().to_owned()),
+        spill_max_bytes: 1 << 20,
+        ..BlockingOptions::default()
+    };
+    let exchange = Spill::new("tested".to_owned(), options);
+    exchange.begin().unwrap();
+    let folder = std::fs::read_dir(parent.path()).unwrap().next();
+    let folder = folder.unwrap().unwrap().path();
+    let files = || std::fs::read_dir(&folder).unwrap().count() - 1;
+    let mut subtask = Subtask::single("tested");
+    subtask.parallelism = Parallelism::new(2).unwrap();
+    for _ in 0..3 {
+        // One subtask had ended, the other had not.
+        for index in 0..2 {
+            subtask.index = index;
+            let bell = Bell::thread();
+            let mut sink = exchange.sink(&subtask).unwrap();
+            sink.open(&subtask, &bell).unwrap();
+            assert_eq!(sink.write(batch(0, 2_000), 0).unwrap(), Progress::Done);
+            let mut waits = 0..30_000;
+            while files() <= index as usize {
+                assert!(waits.next().is_some(), "nothing was written");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            let mut progress = match index {
+                0 => sink.on_end(0).unwrap(),
+                _ => Progress::Done,
+            };
+            while progress == Progress::More {
+                bell.arm();
+                progress = sink.resume(0).unwrap();
+                if progress == Progress::Done {
+                    bell.disarm();
+                } else {
+                    assert!(bell.park(Some(Duration::from_secs(30))), "it never ended");
+                }
+            }
+        }
+        assert_eq!(files(), 2);
+        exchange.begin_again();
+        assert_eq!(files(), 0);
+    }
+    let report = exchange.end().unwrap();
+    assert_eq!((report.rows, report.bytes), (0, 0));
+    assert!(!folder.exists());
 }
 
 #[test]

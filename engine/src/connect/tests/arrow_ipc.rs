@@ -3,7 +3,9 @@
 use std::fs;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, DictionaryArray, Int64Array, StringArray, new_null_array};
+use arrow::array::{
+    Array, ArrayRef, DictionaryArray, Int64Array, StringArray, StringViewArray, new_null_array,
+};
 use arrow::datatypes::{DataType, Field, Int8Type, Schema};
 
 use super::*;
@@ -17,6 +19,63 @@ fn write(dir: &Path, options: &str, batches: Vec<RecordBatch>) {
     let path = options.split('\'').nth(1).unwrap();
     let size = fs::metadata(dir.join(path)).unwrap().len();
     assert_eq!(to.stats().read().bytes, size);
+}
+
+#[test]
+fn a_few_rows_of_many_are_a_small_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let texts = (0..8_192).map(|row| Some(format!("{row:0100}")));
+    let texts: ArrayRef = Arc::new(texts.collect::<StringViewArray>());
+    let batch = RecordBatch::try_from_iter([("text", texts)]).unwrap();
+    for form in ["file", "stream"] {
+        let options = format!("path = 'few.arrow'\nform = '{form}'");
+        let few = vec![batch.slice(100, 3), batch.slice(8_000, 2)];
+        write(dir.path(), &options, few.clone());
+        let size = fs::metadata(dir.path().join("few.arrow")).unwrap().len();
+        assert!(size < 8_000, "{size} bytes");
+        let connector = source("arrow", "path = 'few.arrow'", dir.path());
+        let elements = run_all(&*connector, 1);
+        let read: Vec<_> = batches(&elements)
+            .iter()
+            .map(|b| b.column(1).clone())
+            .collect();
+        assert_eq!(
+            read,
+            few.iter().map(|b| b.column(0).clone()).collect::<Vec<_>>()
+        );
+    }
+}
+
+#[test]
+fn what_is_written_is_small_enough_to_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let long = "x".repeat(40 << 20);
+    let texts: ArrayRef = Arc::new(StringArray::from(vec![long.as_str(); 2]));
+    let batch = RecordBatch::try_from_iter([("text", texts)]).unwrap();
+    write(dir.path(), "path = 'large.arrow'", vec![batch]);
+    let elements = run_all(&*source("arrow", "path = 'large.arrow'", dir.path()), 1);
+    assert_eq!(rows(&elements), 2);
+}
+
+#[test]
+fn dictionaries_that_differ_are_a_stream_and_an_error_that_says_so_for_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let batch = |words: [&str; 2]| {
+        let words: DictionaryArray<Int8Type> = words.into_iter().collect();
+        RecordBatch::try_from_iter([("word", Arc::new(words) as ArrayRef)]).unwrap()
+    };
+    let differing = vec![batch(["a", "b"]), batch(["c", "a"])];
+    let options = "path = 'out.arrow'\nform = 'stream'";
+    write(dir.path(), options, differing.clone());
+    let elements = run_all(&*source("arrow", "path = 'out.arrow'", dir.path()), 1);
+    assert_eq!(batches(&elements)[1].column(1), differing[1].column(0));
+    let to = sink("arrow", "path = 'file.arrow'", dir.path());
+    let mut to = to.build(&subtask(0, 1), &differing[0].schema());
+    let error = write_all(&mut *to, differing).unwrap_err().to_string();
+    assert!(
+        error.contains("file.arrow") && error.contains("`form = \"stream\"`"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -54,6 +54,56 @@ fn another_delimiter_quote_and_null_may_be_given() {
 }
 
 #[test]
+fn a_row_of_nothing_but_delimiters_is_a_row() {
+    let dir = tempfile::tempdir().unwrap();
+    let lines = ["id|name", "1|a", "|", "", "2|b", "|\r", "  \r", "|"];
+    for delimiter in ["\\t", " ", ",", "\\f"] {
+        let mark = toml::from_str::<toml::Table>(&format!("m = \"{delimiter}\"")).unwrap();
+        let mark = mark["m"].as_str().unwrap();
+        let lines = lines.map(|line| match line {
+            // White space that is not the delimiter is a blank line.
+            "  \r" if mark == " " => "\r".to_owned(),
+            line => line.replace('|', mark),
+        });
+        write(dir.path(), "a.csv", &lines.join("\n"));
+        for form in [
+            "",
+            "quoted_line_ends = false\n",
+            "quoted_line_ends = false\nsplit_bytes = 4\n",
+        ] {
+            for schema in [&SCHEMA.replace(", nullable = false", ""), ""] {
+                let options =
+                    format!("path = 'a.csv'\ndelimiter = \"{delimiter}\"\n{schema}{form}");
+                let elements = run_all(&*source("csv", &options, dir.path()), 1);
+                let ids: Vec<_> = batches(&elements).iter().flat_map(|b| ints(b, 1)).collect();
+                let expected = [Some(1), None, Some(2), None, None];
+                assert_eq!(ids, expected, "{delimiter} {options}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_header_that_is_left_open_or_too_long_is_an_error_and_no_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = "path = 'a.csv'\nschema = [{ name = 'id', type = 'int64' }]\non_error = 'skip'";
+    let long = format!("id,{}\n1,2\n", "x".repeat(17 << 20));
+    for (text, expected) in [
+        ("id,\"name\n1,a\n2,b\n", "ends within quotes"),
+        (&*long, "header is too long"),
+    ] {
+        write(dir.path(), "a.csv", text);
+        let connector = source("csv", options, dir.path());
+        let error = Stepped::open(&*connector, 0, 1).run().unwrap_err();
+        let error = error.to_string();
+        assert!(
+            error.contains("a.csv") && error.contains(expected),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn columns_are_found_by_the_header_of_each_file() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "a.csv", "id,more,name\n1,x,one\n");

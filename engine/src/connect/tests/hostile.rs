@@ -80,10 +80,12 @@ fn text_that_is_hard_to_read_is_rows_or_bad_rows_and_never_more() {
     let dir = tempfile::tempdir().unwrap();
     let nested = format!(
         "{{\"id\":1,\"x\":{}1{}}}\n",
-        "[".repeat(100_000),
-        "]".repeat(100_000)
+        "[".repeat(1_000_000),
+        "]".repeat(1_000_000)
     );
-    let deep: Hard<'_> = ("deep.ndjson", nested.as_bytes(), &[1], 0);
+    // Where the library describes a value, it recurses into it.
+    let nested = format!("{}{}", nested.replace("\"x\"", "\"text\""), nested);
+    let deep: Hard<'_> = ("deep.ndjson", nested.as_bytes(), &[], 2);
     for (name, text, ids, bad) in HARD.iter().chain([&deep]) {
         fs::write(dir.path().join(name), text).unwrap();
         let connector = name.rsplit('.').next().unwrap();
@@ -107,6 +109,64 @@ fn text_that_is_hard_to_read_is_rows_or_bad_rows_and_never_more() {
                 Err(error) => assert!(*bad > 0 && error.contains(name), "{name}: {error}"),
             }
         }
+    }
+}
+
+#[test]
+fn a_column_of_a_type_that_cannot_be_read_is_refused_before_any_row_is() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("a.csv"), "id,w\n1,x\n").unwrap();
+    fs::write(dir.path().join("a.ndjson"), "{\"id\":1,\"w\":\"x\"}\n").unwrap();
+    let both = &["csv", "ndjson"][..];
+    let types: &[(&str, &[&str])] = &[
+        ("Utf8View", &[]),
+        ("Dictionary(Int32, Utf8)", &["ndjson"]),
+        ("List(Int64)", &["csv"]),
+        ("Struct(\"a\": Int64)", &["csv"]),
+        ("Duration(ms)", &["csv"]),
+        ("Interval(MonthDayNano)", both),
+        ("Union(Sparse, 0: (\"a\": Int64))", both),
+        // The library panics at these, or asks for more memory than there is.
+        ("Dictionary(Int8, Utf8)", both),
+        ("Dictionary(Utf8, Utf8)", both),
+        ("List(Dictionary(Float64, Utf8))", both),
+        ("FixedSizeBinary(2000000000)", both),
+        ("FixedSizeList(2000000000 x Int64)", both),
+    ];
+    let refused = |data_type: &str, connector: &str| {
+        let options = format!(
+            "path = 'a.{connector}'\non_error = 'skip'\nschema = \
+             [{{ name = 'w', type = '{data_type}' }}]"
+        );
+        let error = try_source(connector, &options, dir.path()).err();
+        error.is_some_and(|error| {
+            let error = error.to_string();
+            assert!(error.contains("option `schema`: the column `w`"), "{error}");
+            true
+        })
+    };
+    let found = types.iter().map(|(data_type, _)| {
+        let connectors = both.iter().copied();
+        let refusing = connectors.filter(|connector| refused(data_type, connector));
+        (*data_type, refusing.collect::<Vec<_>>())
+    });
+    let expected = types
+        .iter()
+        .map(|(name, refusing)| (*name, refusing.to_vec()));
+    assert_eq!(found.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn as_many_different_values_as_rows_are_a_dictionary() {
+    let dir = tempfile::tempdir().unwrap();
+    let text: String = (0..20_000).map(|id| format!("{id},word {id}\n")).collect();
+    fs::write(dir.path().join("a.csv"), text).unwrap();
+    for key in ["Int16", "UInt16", "Int64"] {
+        let options = format!(
+            "path = 'a.csv'\nheader = false\nschema = [{{ name = 'id', type = 'int64' }}, \
+             {{ name = 'w', type = 'Dictionary({key}, Utf8)' }}]"
+        );
+        assert_eq!(rows(&run("csv", &options, dir.path()).unwrap()), 20_000);
     }
 }
 

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use ::parquet::arrow::ArrowWriter;
+use ::parquet::file::metadata::{ParquetMetaDataReader, ParquetMetaDataWriter};
 use arrow::array::{ArrayRef, Int64Array, StringArray};
 use arrow::datatypes::DataType;
 
@@ -49,6 +50,71 @@ fn every_row_is_read_once_at_any_parallelism() {
         sums.push(sum(&elements));
     }
     assert!(sums.iter().all(|sum| *sum == sums[0]));
+}
+
+#[test]
+fn a_row_group_with_fewer_rows_than_its_footer_says_is_an_error_and_no_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.parquet");
+    let column: ArrayRef = Arc::new(Int64Array::from_iter_values(0..10_000));
+    write_file(&path, vec![("n", column)]);
+    let bytes = std::fs::read(&path).unwrap();
+    let (data, end) = bytes.split_at(bytes.len() - 8);
+    let footer_bytes = u32::from_le_bytes(end[..4].try_into().unwrap()) as usize;
+    let footer = ParquetMetaDataReader::new().parse_and_finish(&File::open(&path).unwrap());
+    let footer = footer.unwrap();
+    let groups = footer.row_groups().iter().map(|group| {
+        let group = group.clone().into_builder().set_num_rows(10_007);
+        group.build().unwrap()
+    });
+    let groups = groups.collect();
+    let footer = footer.clone().into_builder().set_row_groups(groups).build();
+    let mut changed = data[..data.len() - footer_bytes].to_vec();
+    let writer = ParquetMetaDataWriter::new(&mut changed, &footer);
+    writer.finish().unwrap();
+    std::fs::write(&path, changed).unwrap();
+    let connector = source("parquet", "path = 'a.parquet'", dir.path());
+    let error = Stepped::open(&*connector, 0, 1).run().unwrap_err();
+    let error = error.to_string();
+    for part in ["a.parquet", "row group 0", "10007", "10000"] {
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+/// A file without rows, of one column that is in so many others.
+fn nested_file(levels: usize) -> Vec<u8> {
+    let group = [0x35, 0x02, 0x18, 1, b'g', 0x15, 0x02, 0];
+    let column = [0x15, 0x04, 0x25, 0x02, 0x18, 1, b'x', 0];
+    let mut footer = vec![0x15, 0x02, 0x19, 0xfc];
+    let mut columns = levels + 2;
+    while columns > 0 {
+        let more = columns > 0x7f;
+        footer.push((columns & 0x7f) as u8 | u8::from(more) << 7);
+        columns >>= 7;
+    }
+    footer.extend([0x48, 1, b'r', 0x15, 0x02, 0]);
+    footer.extend(group.repeat(levels));
+    footer.extend(column);
+    footer.extend([0x16, 0x00, 0x19, 0x0c, 0]);
+    let length = u32::try_from(footer.len()).unwrap().to_le_bytes();
+    [b"PAR1", &footer[..], &length, b"PAR1"].concat()
+}
+
+#[test]
+fn columns_that_are_nested_too_deeply_for_the_stack_are_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    for (levels, is_read) in [(100, true), (1_000, false), (1_000_000, false)] {
+        std::fs::write(dir.path().join("a.parquet"), nested_file(levels)).unwrap();
+        let made = try_source("parquet", "path = 'a.parquet'", dir.path());
+        match made.map(|_| ()) {
+            Ok(()) => assert!(is_read, "{levels}"),
+            Err(error) => {
+                let error = error.to_string();
+                assert!(!is_read && error.contains("nested in more than"), "{error}");
+                assert!(error.contains("a.parquet"), "{error}");
+            }
+        }
+    }
 }
 
 #[test]

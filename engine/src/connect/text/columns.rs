@@ -5,6 +5,8 @@ use serde::Deserialize;
 
 use crate::connect::{ConnectError, defaults};
 
+use super::types::refused_type;
+
 /// One column of a text file.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,6 +38,11 @@ pub(crate) fn given_schema(columns: &[ColumnOption]) -> Result<Schema, ConnectEr
             );
             ConnectError::option("schema", reason)
         })?;
+        if let Some(reason) = refused_type(&data_type) {
+            let (name, data_type) = (&column.name, &column.data_type);
+            let reason = format!("the column `{name}` has the type `{data_type}`: {reason}");
+            return Err(ConnectError::option("schema", reason));
+        }
         fields.push(Field::new(&column.name, data_type, column.nullable));
     }
     Ok(Schema::new(fields))

@@ -7,15 +7,16 @@ use arrow::datatypes::SchemaRef;
 
 use crate::connect::files::input::FileInput;
 use crate::connect::files::source::FileFormat;
-use crate::connect::files::split::byte_splits;
+use crate::connect::files::split::{byte_splits, require_split_bytes};
 use crate::connect::{
     ConnectError, EventTimeLayout, ListedFile, OnError, Part, Position, Split, SplitFormat,
     SplitReader, TextCompression,
 };
 
 use super::bad_rows::BadRows;
+use super::counts::LineCounts;
 use super::input::TextInput;
-use super::lines::{Chunk, LineReader, Quoting};
+use super::lines::{Chunk, LineReader, Marks};
 use super::reader::{Origin, TextReader};
 use super::rows::TextRows;
 
@@ -27,8 +28,8 @@ pub(crate) trait LineForm: Send + Sync + 'static {
     /// How rows become the columns of the stream.
     fn layout(&self) -> &EventTimeLayout;
 
-    /// What holds a line end as part of a value, if anything does.
-    fn quoting(&self) -> Option<Quoting> {
+    /// What is between and around the values of a line, if anything is.
+    fn marks(&self) -> Option<Marks> {
         None
     }
 
@@ -51,6 +52,7 @@ pub(crate) struct TextFormat<F> {
     pub(crate) on_error: OnError,
     pub(crate) bad_rows: Option<BadRows>,
     pub(crate) compression: TextCompression,
+    counts: LineCounts,
 }
 
 impl<F: LineForm> TextFormat<F> {
@@ -67,6 +69,7 @@ impl<F: LineForm> TextFormat<F> {
             on_error,
             bad_rows: BadRows::new(bad_rows, base, on_error, files.files())?,
             compression,
+            counts: LineCounts::default(),
         })
     }
 
@@ -81,6 +84,7 @@ impl<F: LineForm> TextFormat<F> {
             on_error,
             bad_rows: BadRows::new(bad_rows, base, on_error, &[])?,
             compression: TextCompression::None,
+            counts: LineCounts::default(),
         })
     }
 
@@ -91,18 +95,20 @@ impl<F: LineForm> TextFormat<F> {
         files: &FileInput,
         split_bytes: u64,
     ) -> Result<Vec<Split>, ConnectError> {
-        if split_bytes == 0 {
-            return Err(ConnectError::option("split_bytes", "is 0; give 1 or more"));
-        }
+        require_split_bytes(split_bytes)?;
         let files = files.files().iter().enumerate();
         let splits = files.flat_map(|(file, listed)| {
             let is_stored = self.compression.of(&listed.path) == TextCompression::None;
-            match is_stored && self.form.quoting().is_none() {
+            match is_stored && !self.holds_line_ends() {
                 true => byte_splits(file, listed, split_bytes),
                 false => vec![Split::whole(file)],
             }
         });
         Ok(splits.collect())
+    }
+
+    fn holds_line_ends(&self) -> bool {
+        self.form.marks().is_some_and(|marks| marks.hold_line_ends)
     }
 
     /// Reads all lines of `lines`, which have no header before them.
@@ -114,10 +120,7 @@ impl<F: LineForm> TextFormat<F> {
     ) -> Result<Box<dyn SplitReader>, ConnectError> {
         let rows = self.form.rows(header);
         let rows = rows.map_err(|reason| ConnectError::file(path, reason))?;
-        let origin = Origin {
-            path: path.to_owned(),
-            compression: self.compression,
-        };
+        let origin = Origin::new(path, self.compression, self.counts.clone());
         let layout = self.form.layout().clone();
         let reader = TextReader::new(lines, rows, layout, self.on_error, origin);
         Ok(Box::new(reader.with_bad_rows(self.bad_rows.as_ref())?))
@@ -140,7 +143,7 @@ impl<F: LineForm> SplitFormat for TextFormat<F> {
         let again = file.try_clone().map_err(unreadable)?;
         let (input, _) =
             TextInput::of_file_from(path, file, self.compression, 0).map_err(unreadable)?;
-        let mut lines = LineReader::new(input, self.form.quoting());
+        let mut lines = LineReader::new(input, self.form.marks());
         let header = match self.form.has_header() {
             true => Some(read_header(&mut lines).map_err(unreadable)?),
             false => None,
@@ -157,7 +160,7 @@ impl<F: LineForm> SplitFormat for TextFormat<F> {
         if from > lines.offset() {
             let (input, at) = TextInput::of_file_from(path, again, self.compression, from - 1)
                 .map_err(unreadable)?;
-            lines = LineReader::starting(input, self.form.quoting(), at, from);
+            lines = LineReader::starting(input, self.form.marks(), at, from);
         }
         if let Some(end) = end {
             lines = lines.until(end);
@@ -206,7 +209,7 @@ impl<F: LineForm> LiveFormat for TextFormat<F> {
     }
 
     fn open(&self, input: TextInput, name: PathBuf) -> Result<Box<dyn SplitReader>, ConnectError> {
-        let lines = LineReader::new(input, self.form.quoting());
+        let lines = LineReader::new(input, self.form.marks());
         self.reader(lines, None, &name)
     }
 }
@@ -216,6 +219,10 @@ pub(crate) fn read_header(lines: &mut LineReader<TextInput>) -> std::io::Result<
     let mut chunk = Chunk::default();
     lines.read(&mut chunk, 1)?;
     let mut header = match chunk.lines() {
+        [line] if line.is_cut => {
+            let reason = "the header is too long to be one: is a quote left open?";
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, reason));
+        }
         [line] => chunk.text(line).to_vec(),
         _ => Vec::new(),
     };

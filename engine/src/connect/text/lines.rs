@@ -47,11 +47,13 @@ impl Chunk {
     }
 }
 
-/// Which bytes hold a line end as part of a value.
+/// What is between and around the values of a line.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Quoting {
+pub(crate) struct Marks {
     pub(crate) quote: u8,
     pub(crate) delimiter: u8,
+    /// Whether quotes hold a line end as part of a value.
+    pub(crate) hold_line_ends: bool,
 }
 
 /// What lines are read from.
@@ -69,11 +71,12 @@ impl LineInput for TextInput {
 }
 
 /// Reads lines from `input`. A line ends with a line feed, or with the file; a carriage
-/// return before it is white space. Blank lines count as lines and are left out.
+/// return before it is white space. Blank lines count as lines and are left out: those of white
+/// space, none of which is a mark.
 #[derive(Debug)]
 pub(crate) struct LineReader<R> {
     input: R,
-    quoting: Option<Quoting>,
+    marks: Option<Marks>,
     /// The number of the last line that was read, from where it begins to read.
     number: u64,
     /// Bytes of the text that were read, those before where it begins to read included.
@@ -89,11 +92,11 @@ pub(crate) struct LineReader<R> {
 }
 
 impl<R: LineInput> LineReader<R> {
-    /// Reads from the start of the text. With `quoting` lines go on after a line end in quotes.
-    pub(crate) const fn new(input: R, quoting: Option<Quoting>) -> Self {
+    /// Reads from the start of the text, whose lines have `marks`, if any.
+    pub(crate) const fn new(input: R, marks: Option<Marks>) -> Self {
         Self {
             input,
-            quoting,
+            marks,
             number: 0,
             offset: 0,
             ahead_bytes: 0,
@@ -105,14 +108,14 @@ impl<R: LineInput> LineReader<R> {
 
     /// Reads the lines that begin at or after the byte `from` of the text: `input` is to be at its
     /// byte `at`, which is at least one before.
-    pub(crate) fn starting(input: R, quoting: Option<Quoting>, at: u64, from: u64) -> Self {
+    pub(crate) fn starting(input: R, marks: Option<Marks>, at: u64, from: u64) -> Self {
         assert!(at < from, "the byte before a line tells that it begins");
         Self {
             offset: at,
             ahead_bytes: from - 1 - at,
             // A line begins after a line end, and so with the rest of one that is skipped.
             is_skipping: true,
-            ..Self::new(input, quoting)
+            ..Self::new(input, marks)
         }
     }
 
@@ -168,14 +171,16 @@ impl<R: LineInput> LineReader<R> {
                 return Ok(!chunk.lines.is_empty());
             };
             let number = self.number;
-            let is_blank = chunk.text[start..].iter().all(u8::is_ascii_whitespace);
-            if is_blank && !is_cut {
+            if !is_cut && is_blank(&chunk.text[start..], self.marks) {
                 blank_bytes += chunk.text.len() - start;
                 chunk.text.truncate(start);
                 continue;
             }
-            if let (Some(quoting), false) = (self.quoting, is_cut) {
-                is_cut = self.append_quoted(quoting, &mut chunk.text, start)?;
+            if let Some(marks) = self.marks
+                && marks.hold_line_ends
+                && !is_cut
+            {
+                is_cut = self.append_quoted(marks, &mut chunk.text, start)?;
             }
             chunk.lines.push(Line {
                 number,
@@ -251,14 +256,14 @@ impl<R: LineInput> LineReader<R> {
     /// Appends the lines that belong to the one at `start`, whose quotes are open.
     fn append_quoted(
         &mut self,
-        quoting: Quoting,
+        marks: Marks,
         text: &mut Vec<u8>,
         start: usize,
     ) -> io::Result<bool> {
         let mut place = Place::FieldStart;
         let mut seen = start;
         loop {
-            place = place.after(&text[seen..], quoting);
+            place = place.after(&text[seen..], marks);
             seen = text.len();
             if place != Place::Quoted {
                 return Ok(false);
@@ -283,8 +288,10 @@ enum Place {
 }
 
 impl Place {
-    fn after(self, text: &[u8], quoting: Quoting) -> Self {
-        let Quoting { quote, delimiter } = quoting;
+    fn after(self, text: &[u8], marks: Marks) -> Self {
+        let Marks {
+            quote, delimiter, ..
+        } = marks;
         if self != Self::Quoted && !text.contains(&quote) {
             return Self::Plain;
         }
@@ -296,6 +303,15 @@ impl Place {
             _ => Self::Plain,
         })
     }
+}
+
+/// Whether nothing is in the line `text`. White space that is a mark is values without anything
+/// in them.
+fn is_blank(text: &[u8], marks: Option<Marks>) -> bool {
+    let is_mark =
+        |byte: u8| marks.is_some_and(|marks| byte == marks.delimiter || byte == marks.quote);
+    let mut bytes = text.iter();
+    bytes.all(|byte| byte.is_ascii_whitespace() && !is_mark(*byte))
 }
 
 /// Some editors write it at the start of a file; it is no part of the text.
@@ -339,12 +355,13 @@ mod tests {
     #[test]
     fn quotes_hold_lines_together() {
         let text = b"a,\"b\nc\"\n\n\"x\"\"\n\",y\nq\"r,s\n\"open,\nto the end";
-        let quoting = Quoting {
+        let marks = Marks {
             quote: b'"',
             delimiter: b',',
+            hold_line_ends: true,
         };
         for lines_max in [1, 100] {
-            let mut reader = LineReader::new(&text[..], Some(quoting));
+            let mut reader = LineReader::new(&text[..], Some(marks));
             let mut chunk = Chunk::default();
             let mut seen = Vec::new();
             loop {

@@ -11,6 +11,12 @@ use flate2::write::GzEncoder;
 
 use crate::connect::files::pending::PendingFile;
 use crate::connect::{ConnectError, TextCompression};
+use crate::limits::IPC_BODY_BYTES_MAX;
+
+use super::types::{first_of_each_type, fixed_bytes};
+
+/// Bytes that every value of a column may take, whatever is in it.
+const VALUE_BYTES_MAX: usize = IPC_BODY_BYTES_MAX;
 
 /// A text file that gets its name when it is complete.
 pub(crate) struct TextOutput {
@@ -92,8 +98,15 @@ pub(crate) fn require_writable(
     form: &str,
     write: impl Fn(&RecordBatch) -> Result<(), String>,
 ) -> Result<(), ConnectError> {
-    for field in schema.fields() {
+    for field in first_of_each_type(schema) {
         let (name, data_type) = (field.name(), field.data_type());
+        if fixed_bytes(data_type) > VALUE_BYTES_MAX {
+            let reason = format!(
+                "the column `{name}` cannot be written as {form}: every value takes more than \
+                 {VALUE_BYTES_MAX} bytes"
+            );
+            return Err(ConnectError::option("schema", reason));
+        }
         let nullable = Schema::new(vec![Field::new(name, data_type.clone(), true)]);
         let null = new_null_array(data_type, 1);
         let row = RecordBatch::try_new(Arc::new(nullable), vec![null]);

@@ -9,6 +9,8 @@ use crate::connect::text::lines::{Chunk, Line};
 pub(crate) struct BadLine {
     pub(crate) number: u64,
     pub(crate) reason: String,
+    /// How many lines there are from it on that are rows each by itself, and no rows together.
+    pub(crate) apart: usize,
 }
 
 /// Knows how a line of text is a row.
@@ -37,12 +39,16 @@ pub(crate) fn decode<E>(
     }
     let mut good = Vec::with_capacity(lines.len());
     search(rows, chunk, &lines, &mut good, &mut on_bad)?;
-    // Lines that can be decoded apart can be decoded together.
+    // Lines that can be decoded apart can be decoded together, but for what nobody has thought of.
     match rows.try_decode(chunk, &good) {
         Ok(batch) => Ok(batch),
         Err(reason) => {
-            let number = good.first().map_or(0, |line| line.number);
-            on_bad(BadLine { number, reason })?;
+            let bad = BadLine {
+                number: good.first().map_or(0, |line| line.number),
+                reason,
+                apart: good.len(),
+            };
+            on_bad(bad)?;
             Ok(None)
         }
     }
@@ -59,8 +65,12 @@ fn search<'a, E>(
     match (rows.try_decode(chunk, lines), lines) {
         (Ok(_), _) => good.extend_from_slice(lines),
         (Err(reason), [line]) => {
-            let number = line.number;
-            on_bad(BadLine { number, reason })?;
+            let bad = BadLine {
+                number: line.number,
+                reason,
+                apart: 0,
+            };
+            on_bad(bad)?;
         }
         (Err(_), _) => {
             let (left, right) = lines.split_at(lines.len() / 2);

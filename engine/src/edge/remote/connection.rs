@@ -8,6 +8,7 @@ use ringway_shm::Bell;
 use super::reasons::Names;
 use super::sender::FinishError;
 use super::shared::{RemoteStats, Shared};
+use crate::edge::RejectReason;
 use crate::edge::shared::Gone;
 
 /// A connection that carries nothing: while it is open the other end lives.
@@ -27,9 +28,25 @@ impl Connection {
         }
     }
 
+    /// One that nobody looks after.
+    #[cfg(test)]
+    pub(in crate::edge) fn alone(edge: &str, bell: Bell) -> Self {
+        let names = Names {
+            edge: edge.to_owned(),
+            peer: "peer".to_owned(),
+        };
+        let shared = Arc::new(Shared::new(bell));
+        Self::new(shared, Gone::default(), Arc::new(names))
+    }
+
     /// Whether the other end is gone.
     pub(in crate::edge) fn is_gone(&self) -> bool {
         self.gone.get().is_some()
+    }
+
+    /// Why the stream has failed while the thread of the connection had it, if it did.
+    pub(in crate::edge) fn failure(&self) -> Option<RejectReason> {
+        self.shared.outcome()?.as_ref().err().cloned()
     }
 
     /// Says why, once it is.

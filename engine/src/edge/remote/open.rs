@@ -84,12 +84,19 @@ pub struct SenderSeat<B: Payload> {
 
 /// A connection that a sender was put on.
 #[derive(Clone, Debug)]
-pub struct Greeting(Arc<Shared>);
+pub struct Greeting {
+    shared: Arc<Shared>,
+    may_share: bool,
+}
 
 impl Greeting {
-    /// Whether both ends have greeted, or nothing comes of it.
+    /// Whether both ends have greeted, and know what carries the edge, or nothing comes of it.
     pub fn is_over(&self) -> bool {
-        self.0.stats().mode.is_some() || self.0.outcome().is_some()
+        let has_greeted = match self.may_share {
+            true => self.shared.carrier().is_some(),
+            false => self.shared.stats().mode.is_some(),
+        };
+        has_greeted || self.shared.outcome().is_some()
     }
 }
 
@@ -108,7 +115,10 @@ impl<B: Payload> SenderSeat<B> {
     /// # Errors
     /// [`LinksGone`]: the thread of the links has ended.
     pub fn connect(self, socket: Socket) -> Result<Greeting, LinksGone> {
-        let greeting = Greeting(Arc::clone(&self.shared));
+        let greeting = Greeting {
+            shared: Arc::clone(&self.shared),
+            may_share: self.ordered.is_some(),
+        };
         let (ring, shared, parts) = (self.ring, self.shared, self.parts);
         let ordered = self.ordered;
         self.links.submit(move |links| {
@@ -125,7 +135,8 @@ impl<B: Payload> SenderSeat<B> {
                         SenderLink::new(ring, session, codec, compression, names, shared);
                     if let Some(ordered) = ordered {
                         let (edge, options) = (parts.edge, parts.remote.shared);
-                        link.set_sharing(ordered, edge, options, parts.remote.identity);
+                        let patience = parts.remote.stalled_after;
+                        link.set_sharing(ordered, edge, options, parts.remote.identity, patience);
                     }
                     links.insert(connection, Box::new(link));
                 }

@@ -8,7 +8,7 @@ use super::shared::{Carrier, RemoteStats, Shared};
 use crate::batch::Payload;
 use crate::clock::Monotonic;
 use crate::edge::turn::Turn;
-use crate::edge::{EdgeOptions, Popped, local, shared};
+use crate::edge::{EdgeOptions, Popped, Transport, local, shared};
 use crate::element::{Barrier, StreamElement};
 
 /// The receiving half of an edge over a connection: the outer end of a ring from the link that
@@ -38,7 +38,7 @@ impl<B: Payload> Receiver<B> {
 
     /// The half over shared memory that it becomes, if it is known to be one.
     #[inline]
-    pub(in crate::edge) fn upgraded(&mut self) -> Option<shared::Receiver<B>> {
+    pub(in crate::edge) fn upgraded(&mut self) -> Option<Box<shared::Receiver<B>>> {
         match self.place {
             Some(_) => self.upgrade(),
             None => None,
@@ -50,20 +50,25 @@ impl<B: Payload> Receiver<B> {
         self.place.is_some()
     }
 
+    /// What carries it, as far as that is known.
+    pub(in crate::edge) fn transport(&self) -> Transport {
+        self.shared.transport()
+    }
+
     /// Why it does not go over shared memory, though it might have.
     pub(in crate::edge) fn why_connection(&self) -> Option<&str> {
         self.shared.why_connection()
     }
 
     #[cold]
-    fn upgrade(&mut self) -> Option<shared::Receiver<B>> {
+    fn upgrade(&mut self) -> Option<Box<shared::Receiver<B>>> {
         if let Carrier::Connection(_) = self.shared.carrier()? {
             self.place = None;
             return None;
         }
         let place = self.place.take()?;
         let mut receiver = place.lock().unwrap_or_else(PoisonError::into_inner);
-        receiver.take().map(|receiver| *receiver)
+        receiver.take()
     }
 
     #[inline]

@@ -8,11 +8,13 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use ringway_netio::frame::{Ending as WireEnding, Reason, ReasonCode};
-use ringway_netio::session::{Batch, HangUp, Mode, Received, ReceiverSession, SessionError, Taken};
+use ringway_netio::session::{
+    Batch, HangUp, Mode, Received, ReceiverSession, STALLED_AFTER, SessionError, Taken,
+};
 
 use super::inflow::Inflow;
 use super::leaving::Leaving;
-use super::links::{Event, Io, Link};
+use super::links::{Event, Io, Link, Links};
 use super::outflow::Outflow;
 use super::reasons::{Goodbye, Names, goodbye_of_rejection};
 use super::receiver::ReceiverPlace;
@@ -62,6 +64,8 @@ pub(super) struct ReceiverLink<B: Payload> {
     /// Until it is known whether the edge goes over this connection or over shared memory: where
     /// the half for the latter is left, and where the sender comes in.
     sharing: Option<(ReceiverPlace<B>, Door)>,
+    /// Until when that is waited for.
+    sharing_until: Duration,
     /// What goes on with the connection if it is the latter.
     successor: Option<Box<dyn Link>>,
 }
@@ -108,6 +112,7 @@ impl<B: Payload> ReceiverLink<B> {
             is_reading: false,
             is_refused: false,
             sharing: None,
+            sharing_until: Duration::ZERO,
             successor: None,
         }
     }
@@ -115,12 +120,15 @@ impl<B: Payload> ReceiverLink<B> {
     /// Lets the sender find out whether the edge goes over shared memory.
     pub(super) fn set_sharing(&mut self, sharing: Option<(ReceiverPlace<B>, Door)>) {
         self.sharing = sharing;
+        self.sharing_until = Links::now() + STALLED_AFTER;
     }
 
     /// Looks whether the sender has come in, as soon as it has answered: it does so before.
     fn meet(&mut self, io: &mut Io<'_>) {
         let has_failed = matches!(self.session.end(), Some(Err(_)));
-        let is_decided = self.session.mode() != Mode::Undecided && !has_failed;
+        let is_decided = self.session.mode() != Mode::Undecided && !has_failed
+            // Nobody may come at all, and the door must not be open for ever.
+            || io.now >= self.sharing_until;
         let Some((place, door)) = self.sharing.take_if(|_| is_decided) else {
             return;
         };

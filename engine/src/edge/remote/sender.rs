@@ -11,7 +11,9 @@ use crate::batch::Payload;
 use crate::clock::Monotonic;
 use crate::edge::shared::SenderSeed;
 use crate::edge::turn::Turn;
-use crate::edge::{EdgeMetrics, EdgeOptions, Ending, RejectReason, Rejected, local, shared};
+use crate::edge::{
+    EdgeMetrics, EdgeOptions, Ending, RejectReason, Rejected, Transport, local, shared,
+};
 use crate::element::{Barrier, StreamElement};
 
 /// The sending half of an edge over a connection: the outer end of a ring to the link that
@@ -45,6 +47,11 @@ impl<B: Payload> Sender<B> {
     /// Whether it is not known yet what carries it.
     pub(in crate::edge) fn is_undecided(&self) -> bool {
         self.seed.is_some()
+    }
+
+    /// What carries it, as far as that is known.
+    pub(in crate::edge) fn transport(&self) -> Transport {
+        self.shared.transport()
     }
 
     /// Why it does not go over shared memory, though it might have.

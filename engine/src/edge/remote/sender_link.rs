@@ -36,10 +36,6 @@ const FLUSH_MAX: Duration = Duration::from_secs(5);
 /// How often it is looked whether the peer's host has everything (version 1).
 const DELIVERY_POLL: Duration = Duration::from_millis(1);
 
-/// How often it is looked whether the receiver has answered over its Unix socket, which the
-/// driver does not know: for a moment, once an edge.
-const ANSWER_POLL: Duration = Duration::from_micros(500);
-
 const _: () = assert!(AHEAD_FRAMES_MAX < ringway_netio::session::CONTROL_MERGE_FROM);
 
 /// The body of a frame, and the bytes of the ring that are free again when it is sent.
@@ -133,8 +129,9 @@ impl<B: Payload> SenderLink<B> {
         edge: EdgeOptions,
         options: SharedOptions,
         identity: Option<Identity>,
+        patience: Duration,
     ) {
-        let meeting = Meeting::new(ordered, edge, options, identity);
+        let meeting = Meeting::new(ordered, edge, options, identity, patience);
         self.meeting = Some(Box::new(meeting));
     }
 
@@ -553,11 +550,8 @@ impl<B: Payload> Link for SenderLink<B> {
         let goodbye = self.goodbye.as_ref().map(|(_, until)| *until);
         let lingers = self.is_lingering && self.session.mode() == Mode::V1;
         let delivery = lingers.then(|| Links::now() + DELIVERY_POLL);
-        let knocked = self
-            .meeting
-            .as_ref()
-            .filter(|meeting| meeting.has_knocked());
-        let answer = knocked.map(|_| Links::now() + ANSWER_POLL);
+        let meeting = self.meeting.as_ref();
+        let answer = meeting.and_then(|meeting| meeting.look_at(Links::now()));
         [self.session.poll_timeout(), goodbye, delivery, answer]
             .into_iter()
             .flatten()

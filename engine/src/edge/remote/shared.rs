@@ -10,8 +10,8 @@ use ringway_shm::Bell;
 use super::reasons::Names;
 use super::sender::FinishError;
 use crate::clock::Clock;
-use crate::edge::RejectReason;
 use crate::edge::shared::Gone;
+use crate::edge::{RejectReason, Transport};
 
 /// What an edge over a connection has done, as its link knows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,6 +85,14 @@ impl Shared {
     /// What carries the edge, once that is known.
     pub(super) fn carrier(&self) -> Option<&Carrier> {
         self.carrier.get()
+    }
+
+    /// What carries the edge, as far as that is known.
+    pub(super) fn transport(&self) -> Transport {
+        match self.carrier.get() {
+            Some(Carrier::Memory(..)) => Transport::Shared,
+            Some(Carrier::Connection(_)) | None => Transport::Socket,
+        }
     }
 
     /// Why it is not shared memory, though it might have been.

@@ -31,6 +31,7 @@ pub(super) struct SharedReceiving<B: Payload> {
     _stream: OwnedFd,
     leaving: Leaving,
     peer_has_ended: bool,
+    is_begun: bool,
 }
 
 impl<B: Payload> SharedReceiving<B> {
@@ -68,6 +69,7 @@ impl<B: Payload> SharedReceiving<B> {
             _stream: visitor.stream,
             leaving: Leaving::default(),
             peer_has_ended: false,
+            is_begun: false,
         }
     }
 
@@ -104,6 +106,10 @@ impl<B: Payload> Link for SharedReceiving<B> {
     fn pump(&mut self, io: &mut Io<'_>) -> usize {
         if self.leaving.has_begun() {
             return usize::from(self.leaving.poll(io, self.peer_has_ended));
+        }
+        if !std::mem::replace(&mut self.is_begun, true) {
+            // Nothing comes but the end, and that is seen by reading only.
+            io.driver.set_reading(io.connection, true);
         }
         if let Some(relay) = &mut self.relay {
             relay.pump();

@@ -64,11 +64,13 @@ impl<B: Payload> SharedSending<B> {
         if relay.is_some() {
             outlet.set_relayed_by(links);
         }
+        // Where the half finds it as soon as it knows what it is.
+        *sharer.ordered.place.lock() = Some(Box::new(outlet));
         shared.set_carrier(Carrier::Memory(Arc::clone(&gone), Arc::clone(&names)));
         Self {
             ring: Some(ring),
             element: None,
-            outlet: Some(Box::new(outlet)),
+            outlet: None,
             place: sharer.ordered.place,
             orders: sharer.ordered.orders,
             ending: None,
@@ -194,6 +196,11 @@ impl<B: Payload> SharedSending<B> {
     fn conclude(&mut self, outcome: Result<(), RejectReason>) {
         if let Some(outlet) = self.outlet.take() {
             self.shared.publish(outlet.stats());
+            if outcome.is_err() && !self.is_left {
+                // So that the user's half finds out why, whatever it does next.
+                *self.place.lock() = Some(outlet);
+                self.shared.bell().ring();
+            }
         }
         if let Err(reason) = &outcome
             && let Some(ring) = self.ring.take()

@@ -1,6 +1,7 @@
 //! A sender that finds out whether its edge goes over shared memory.
 
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use ringway_netio::frame::Identity;
 use ringway_netio::session::{Mode, SenderSession};
@@ -11,7 +12,13 @@ use super::links::Io;
 use super::sender_link::OutBody;
 use crate::batch::Payload;
 use crate::edge::EdgeOptions;
-use crate::edge::shared::{Knock, Knocked, Ordered, SharedOptions, Sharing};
+use crate::edge::shared::{
+    DISABLE_SHARED_VARIABLE, Knock, Knocked, Ordered, SharedOptions, Sharing, is_disabled,
+};
+
+/// How often it is looked whether the receiver has answered.
+const ANSWER_POLL_MIN: Duration = Duration::from_micros(500);
+const ANSWER_POLL_MAX: Duration = Duration::from_millis(100);
 
 /// What a sender needs to find that out.
 pub(super) struct Meeting<B: Payload> {
@@ -20,6 +27,10 @@ pub(super) struct Meeting<B: Payload> {
     options: SharedOptions,
     identity: Option<Identity>,
     knock: Option<Box<Knock>>,
+    /// When that was.
+    knocked_at: Duration,
+    /// How long the answer is waited for.
+    patience: Duration,
 }
 
 /// How far it has come.
@@ -48,6 +59,7 @@ impl<B: Payload> Meeting<B> {
         edge: EdgeOptions,
         options: SharedOptions,
         identity: Option<Identity>,
+        patience: Duration,
     ) -> Self {
         Self {
             ordered,
@@ -55,7 +67,17 @@ impl<B: Payload> Meeting<B> {
             options,
             identity,
             knock: None,
+            knocked_at: Duration::ZERO,
+            patience,
         }
+    }
+
+    /// When to look for an answer to the knock, which comes over a socket that the driver does not
+    /// know: soon, and less often the longer it takes.
+    pub(super) fn look_at(&self, now: Duration) -> Option<Duration> {
+        self.knock.as_ref()?;
+        let waited = now.saturating_sub(self.knocked_at);
+        Some(now + (waited / 4).clamp(ANSWER_POLL_MIN, ANSWER_POLL_MAX))
     }
 
     /// Whether the receiver waits for the answer to its offer, and not for the descriptors.
@@ -69,7 +91,10 @@ impl<B: Payload> Meeting<B> {
         io: &Io<'_>,
     ) -> Met<B> {
         if let Some(knock) = self.knock.take() {
-            return self.wait(knock);
+            return self.wait(knock, io.now);
+        }
+        if is_disabled() && session.mode() != Mode::Undecided {
+            return self.without(format!("switched off by {DISABLE_SHARED_VARIABLE}"));
         }
         let Some(offer) = session.offer() else {
             return match session.mode() {
@@ -90,14 +115,22 @@ impl<B: Payload> Meeting<B> {
         match knock {
             Ok(knock) => {
                 self.knock = Some(Box::new(knock));
+                self.knocked_at = io.now;
                 Met::Waiting(self)
             }
             Err(why) => self.without(why),
         }
     }
 
-    fn wait(mut self: Box<Self>, knock: Box<Knock>) -> Met<B> {
+    fn wait(mut self: Box<Self>, knock: Box<Knock>, now: Duration) -> Met<B> {
         match knock.poll() {
+            // Not the socket: the receiver may believe in the memory by now.
+            Ok(Knocked::Waiting(_)) if now >= self.knocked_at + self.patience => {
+                let seconds = self.patience.as_secs();
+                Met::Failed(format!(
+                    "the receiver has not answered at its Unix socket for {seconds} s"
+                ))
+            }
             Ok(Knocked::Waiting(knock)) => {
                 self.knock = Some(knock);
                 Met::Waiting(self)

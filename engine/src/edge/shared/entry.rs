@@ -203,8 +203,11 @@ pub(super) fn rejection_of(kind: u32, bytes: &[u8], names: &Names) -> Option<Rej
 
 fn failure_of(kind: u32, bytes: &[u8], names: &Names) -> Option<Failure> {
     let kind = match kind {
-        // A copy, since whoever wrote it may write to it still.
-        FAILED => FailureKind::PeerFailed(String::from_utf8_lossy(&bytes.to_vec()).into_owned()),
+        FAILED => {
+            // Of a copy, since whoever wrote it may write to it still.
+            let copy = bytes.to_vec();
+            FailureKind::PeerFailed(String::from_utf8_lossy(&copy).into_owned())
+        }
         LOST => FailureKind::PeerLost,
         _ => return None,
     };

@@ -21,7 +21,7 @@ use rustix::net::{
     socket_with,
 };
 
-use super::{SharedOptions, Sharing};
+use super::{DISABLE_SHARED_VARIABLE, SharedOptions, Sharing, is_disabled};
 
 /// Begins a hello; the second number is its version.
 const MAGIC: [u8; 4] = *b"RWSM";
@@ -30,8 +30,9 @@ const SENDER: u8 = 0;
 const RECEIVER: u8 = 1;
 const HELLO_BYTES: usize = 64;
 
-/// Connections that may wait at a door: nobody but the sender knows what it is for.
-const BACKLOG: i32 = 4;
+/// Connections that may wait at a door. Names of such sockets can be listed, so others may be in
+/// front of the sender.
+const BACKLOG: i32 = 128;
 
 /// What either end says first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +84,13 @@ pub(in crate::edge) struct Visitor {
 impl Door {
     /// Listens for whoever gets an offer with this token.
     pub(in crate::edge) fn open(token: u128, options: SharedOptions) -> Self {
+        if is_disabled() {
+            return Self {
+                listener: Err(format!("switched off by {DISABLE_SHARED_VARIABLE}")),
+                token,
+                options,
+            };
+        }
         let opened = name(token).and_then(|name| {
             let listener = unix_socket()?;
             bind(&listener, &name)?;
@@ -120,7 +128,7 @@ impl Door {
     ) -> Result<Option<Visitor>, String> {
         let listener = self.listener.as_ref().map_err(String::clone)?;
         let mut refused = None;
-        for _ in 0..BACKLOG {
+        for _ in 0..=2 * BACKLOG {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
             let stream = match accept_with(listener, flags) {
                 Ok(stream) => stream,
@@ -156,11 +164,18 @@ impl Door {
             identity,
             clock_began_nanos,
         };
-        let sent = passing::send(&stream, &answer.bytes(), &incoming.descriptors());
-        sent.map_err(|error| error.to_string())?;
+        let own = incoming.descriptors().map(|own| own.try_clone_to_owned());
+        // What the sender has passed is looked at before the answer: without one it still has its
+        // socket.
         let consumer = incoming.meet(received.descriptors, self.options.segment_bytes_max);
+        let consumer = consumer.map_err(|error| error.to_string())?;
+        let own = own.into_iter().collect::<io::Result<Vec<OwnedFd>>>();
+        let own = own.map_err(|error| error.to_string())?;
+        let own: Vec<_> = own.iter().map(AsFd::as_fd).collect();
+        let sent = passing::send(&stream, &answer.bytes(), &own);
+        sent.map_err(|error| error.to_string())?;
         Ok(Visitor {
-            consumer: consumer.map_err(|error| error.to_string())?,
+            consumer,
             stream,
             shift_nanos: hello.clock_began_nanos.wrapping_sub(clock_began_nanos) as i64,
             copies: self.options.copies,
@@ -366,6 +381,15 @@ mod tests {
         // Whoever has read the name does not know the rest.
         assert!(knock(token ^ 1).is_ok());
         assert!(door.let_in(None, &bell, 0).is_err());
+        // Strangers that say nothing keep nobody out.
+        let strangers: Vec<_> = (0..20).map(|_| reach(token).unwrap()).collect();
+        let knock_behind = knock(token).unwrap();
+        assert!(door.let_in(None, &bell, 0).unwrap().is_some());
+        assert!(matches!(
+            Box::new(knock_behind).poll(),
+            Ok(Knocked::Met(..))
+        ));
+        drop(strangers);
         drop(door);
         assert!(knock(token).is_err());
     }

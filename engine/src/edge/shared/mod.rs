@@ -19,9 +19,13 @@ mod receiver;
 mod sender;
 
 pub(in crate::edge) use meeting::{Door, Knock, Knocked, Visitor};
-pub use options::{SharedOptions, Sharing};
+pub(crate) use options::is_disabled;
+pub use options::{DISABLE_SHARED_VARIABLE, SharedOptions, Sharing};
 pub(in crate::edge) use outlet::{Gone, Outlet};
 pub use receiver::Receiver;
 pub(in crate::edge) use receiver::ReceiverParts;
 pub use sender::Sender;
 pub(in crate::edge) use sender::{Before, Order, Ordered, Place, SenderSeed, seed};
+
+#[cfg(test)]
+mod tests;

@@ -9,6 +9,19 @@ use crate::edge::EdgeOptions;
 /// large batches become several messages.
 const MESSAGES_MORE: usize = 64;
 
+/// The environment variable that switches shared memory off for the whole process, if it is set
+/// to anything but the empty text and `0`: edges between processes go over sockets then.
+pub const DISABLE_SHARED_VARIABLE: &str = "RINGWAY_DISABLE_SHARED";
+
+/// Whether the environment of this process switches shared memory off.
+pub(crate) fn is_disabled() -> bool {
+    let value = std::env::var_os(DISABLE_SHARED_VARIABLE);
+    value.is_some_and(|value| !value.is_empty() && value != "0")
+}
+
+/// Bytes of a segment that nobody has chosen: less would make rows too large that a socket takes.
+const SEGMENT_BYTES_MIN: usize = 1 << 20;
+
 /// Whether an edge may be over shared memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Sharing {
@@ -27,7 +40,8 @@ pub struct SharedOptions {
     /// Whether it may be. Default: not.
     pub sharing: Sharing,
     /// Bytes of the segment that batches are written to (sender). It is taken from the system
-    /// when the edge is opened. Default: as much as the edge holds, at most 4 MiB.
+    /// when the edge is opened. The largest row is a bit less than a quarter of it. Default: as much
+    /// as the edge holds, 1 MiB at least and 4 MiB at most.
     pub segment_bytes: Option<usize>,
     /// Bytes of the largest segment of a peer that is taken (receiver). Default: 1 GiB.
     pub segment_bytes_max: usize,
@@ -35,8 +49,8 @@ pub struct SharedOptions {
     /// a warning says so. Default: no.
     pub huge_pages: bool,
     /// Whether batches use no memory of the segment (receiver), so that not even numbers can
-    /// change while they are computed with. Peers of other users are taken only so.
-    /// Default: no.
+    /// change while they are computed with. Peers of other users are taken only so; they can still
+    /// disturb the waking of the thread that has the edge. Default: no.
     pub copies: bool,
 }
 
@@ -67,7 +81,7 @@ impl SharedOptions {
         LinkConfig {
             arena_bytes: self
                 .segment_bytes
-                .unwrap_or_else(|| edge.bytes_max.min(default.arena_bytes)),
+                .unwrap_or_else(|| edge.bytes_max.clamp(SEGMENT_BYTES_MIN, default.arena_bytes)),
             messages_max: edge.capacity_elements.saturating_add(MESSAGES_MORE),
             pages: match self.huge_pages {
                 true => Pages::Huge,

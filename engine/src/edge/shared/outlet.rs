@@ -48,6 +48,8 @@ pub(in crate::edge) struct Outlet<B: Payload> {
     /// What is left of the last batch.
     pending: Option<Pending>,
     failed: Option<RejectReason>,
+    /// Bytes that the last batch needed which found no room: more than was guessed.
+    needed_bytes: usize,
     /// Rings for the thread of the connection, where the user does not wait for the same bell.
     relays: Option<Bell>,
     stats: RemoteStats,
@@ -102,6 +104,7 @@ impl<B: Payload> Outlet<B> {
             taken: 0,
             pending: None,
             failed: None,
+            needed_bytes: 0,
             relays: None,
             stats: RemoteStats::default(),
         }
@@ -209,7 +212,8 @@ impl<B: Payload> Outlet<B> {
                         let most = self.producer.get_mut().claim_max_bytes();
                         let what = format!(
                             "a single row needs more than the {most} bytes that the segment takes \
-                             at a time: make it larger (`segment_bytes`)"
+                             at a time: make it larger (`segment_bytes`), or let the edge go over \
+                             a socket (`transport`)"
                         );
                         self.fail(what);
                         return true;
@@ -277,7 +281,9 @@ impl<B: Payload> Outlet<B> {
     /// As [`depth`](Self::depth), and takes in what that makes room for.
     pub(in crate::edge) fn look(&mut self) -> usize {
         let queued = self.producer.get_mut().len();
-        self.taken = self.producer.get_mut().position() - queued as u64;
+        let taken = self.producer.get_mut().position() - queued as u64;
+        self.stats.grants += u64::from(taken != self.taken);
+        self.taken = taken;
         while let Some((_, bytes)) = self.in_flight.pop_front_if(|(at, _)| *at <= self.taken) {
             self.in_flight_bytes -= bytes;
         }
@@ -286,7 +292,11 @@ impl<B: Payload> Outlet<B> {
 
     /// What it has done.
     pub(in crate::edge) fn stats(&self) -> RemoteStats {
-        self.stats
+        let free = self.edge.capacity_elements.saturating_sub(self.queued());
+        RemoteStats {
+            credit_rows: u32::try_from(free).unwrap_or(u32::MAX),
+            ..self.stats
+        }
     }
 
     fn push_data(&mut self, batch: B, stamp: u64) -> Result<(), Rejected<B>> {
@@ -366,12 +376,14 @@ impl<B: Payload> Outlet<B> {
                 let mut room = Room(claim);
                 self.encoder.write(stamp, &mut room);
                 room.0.commit(kind_of_region(prepared.kind), prepared.bytes);
+                self.needed_bytes = 0;
                 self.stats.frames += 1;
                 self.stats.wire_bytes += prepared.bytes as u64;
                 Ok(Written::Yes)
             }
             Err(error) => {
                 self.encoder.give_up();
+                self.needed_bytes = prepared.bytes;
                 match error {
                     ClaimError::Full { .. } => Ok(Written::Full),
                     ClaimError::TooLarge { .. } => Ok(Written::TooLarge),
@@ -405,7 +417,8 @@ impl<B: Payload> Outlet<B> {
     /// in pieces, and begin when there is room for one.
     fn has_space(&mut self, bytes: usize) -> bool {
         let most = self.producer.get_mut().claim_max_bytes();
-        let needed = bytes.saturating_add(MORE_BYTES.min(bytes + 1024)).min(most);
+        let guess = bytes.saturating_add(MORE_BYTES.min(bytes + 1024));
+        let needed = guess.max(self.needed_bytes).min(most);
         self.producer.get_mut().has_room(needed)
     }
 

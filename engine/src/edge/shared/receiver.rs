@@ -8,7 +8,7 @@ use std::time::Duration;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use ringway_shm::Producer as Lives;
-use ringway_shm::link::{Consumer, Corrupt, Message, PopError};
+use ringway_shm::link::{Consumer, Message, PopError};
 
 use super::entry::{Sort, control_of, ending_of, message_of_rejection, sort_of};
 use super::outlet::lost;
@@ -40,7 +40,7 @@ pub struct Receiver<B: Payload> {
     decode: Decode<B>,
     /// What was decoded ahead, because a barrier has overtaken it. Its messages are still in the
     /// link.
-    staged: VecDeque<(StreamElement<B>, u64)>,
+    staged: VecDeque<Result<(StreamElement<B>, u64), FailureKind>>,
     edge: EdgeOptions,
     connection: Connection,
     /// The thread of the connection learns by it that this half is gone.
@@ -53,6 +53,8 @@ pub struct Receiver<B: Payload> {
     origin: Monotonic,
     /// How the stream has ended, though a barrier may be there that overtook that.
     ended: Option<Ending>,
+    /// The message that said so was popped.
+    has_popped_end: bool,
     is_closed: bool,
     turn: Turn,
 }
@@ -109,6 +111,7 @@ impl<B: Payload> Receiver<B> {
             tell_every: if is_narrow { 1 } else { TELL_EVERY },
             origin: Monotonic::default(),
             ended: None,
+            has_popped_end: false,
             is_closed: false,
             turn: Turn::default(),
         }
@@ -148,23 +151,24 @@ impl<B: Payload> Receiver<B> {
         let letter = match self.consumer.get_mut().take_priority() {
             Ok(letter) => letter?,
             Err(corrupt) => {
-                self.ended = Some(self.broken(&corrupt));
+                self.end_with(FailureKind::Protocol(corrupt.to_string()));
                 return None;
             }
         };
         let element = control_of::<B>(letter.kind, letter.bytes());
         let Some((StreamElement::Barrier(barrier), stamp)) = element else {
             let what = format!("a message of kind {} out of order", letter.kind);
-            self.ended = Some(self.failed(FailureKind::Protocol(what)));
+            self.end_with(FailureKind::Protocol(what));
             return None;
         };
         self.origin = self.decode.origin(stamp);
         let link_position = self.consumer.get_mut().position();
         let ahead = usize::try_from(letter.position.saturating_sub(link_position));
         self.stage(letter.position, ahead.unwrap_or(usize::MAX));
-        let ahead = ahead.unwrap_or(usize::MAX).min(self.staged.len()) as u64;
+        let ahead = self.staged.iter().take(ahead.unwrap_or(usize::MAX));
+        let ahead = ahead.filter(|staged| staged.is_ok()).count() as u64;
         // The message that ended the stream is no element.
-        let elements = link_position - u64::from(self.ended.is_some());
+        let elements = link_position - u64::from(self.has_popped_end);
         let behind = elements.saturating_sub(letter.position).min(self.position);
         Some((barrier, self.position - behind + ahead))
     }
@@ -182,7 +186,7 @@ impl<B: Payload> Receiver<B> {
     ) {
         let ahead = usize::try_from(position.saturating_sub(self.position));
         let ahead = ahead.unwrap_or(usize::MAX);
-        let staged = self.staged.iter().take(ahead);
+        let staged = self.staged.iter().take(ahead).flatten();
         staged.for_each(|(element, _)| each(element));
     }
 
@@ -220,10 +224,7 @@ impl<B: Payload> Receiver<B> {
     }
 
     pub(in crate::edge) fn remote_stats(&self) -> RemoteStats {
-        RemoteStats {
-            copied_bytes: self.decode.stats.copied_bytes + self.decode.regions.copied_bytes(),
-            ..self.decode.stats
-        }
+        self.decode.stats
     }
 
     pub(in crate::edge) fn turn(&mut self) -> &mut Turn {
@@ -253,12 +254,15 @@ impl<B: Payload> Receiver<B> {
                 return Next::Over(Ending::Failed(failure));
             }
             Err(PopError::Corrupt(corrupt)) => {
-                let ending = self.broken(&corrupt);
-                return Next::Over(ending);
+                return self.refuse(FailureKind::Protocol(corrupt.to_string()));
             }
         };
-        if let Some((element, stamp)) = self.staged.pop_front() {
-            return Next::Element(element, stamp);
+        if let Some(staged) = self.staged.pop_front() {
+            drop(message);
+            return match staged {
+                Ok((element, stamp)) => Next::Element(element, stamp),
+                Err(kind) => self.refuse(kind),
+            };
         }
         let names = self.connection.names();
         let (kind, sort) = (message.kind(), sort_of(message.kind()));
@@ -269,7 +273,10 @@ impl<B: Payload> Receiver<B> {
                 element.ok_or_else(|| malformed(kind))
             }
             Some(Sort::Ending) => match ending_of(kind, message.bytes(), names) {
-                Some(ending) => return Next::Over(ending),
+                Some(ending) => {
+                    self.has_popped_end = true;
+                    return Next::Over(ending);
+                }
                 None => Err(malformed(kind)),
             },
             None => Err(malformed(kind)),
@@ -282,6 +289,9 @@ impl<B: Payload> Receiver<B> {
 
     /// Decodes what is queued before `position`, without taking it.
     fn stage(&mut self, position: u64, ahead: usize) {
+        if self.staged.back().is_some_and(Result::is_err) {
+            return;
+        }
         let consumer = self.consumer.get_mut();
         for peeked in consumer
             .peek_until(position)
@@ -299,13 +309,11 @@ impl<B: Payload> Receiver<B> {
                 }
                 Some(Sort::Ending) | None => return,
             };
-            match decoded {
-                Ok(staged) => self.staged.push_back(staged),
-                Err(kind) => {
-                    let ending = Ending::Failed(self.connection.names().failure(kind));
-                    self.ended.get_or_insert(ending);
-                    return;
-                }
+            // What came before it is good, and is taken before it is refused.
+            let is_bad = decoded.is_err();
+            self.staged.push_back(decoded);
+            if is_bad {
+                return;
             }
         }
     }
@@ -319,8 +327,10 @@ impl<B: Payload> Receiver<B> {
         Next::Over(ending)
     }
 
-    fn broken(&mut self, corrupt: &Corrupt) -> Ending {
-        self.failed(FailureKind::Protocol(corrupt.to_string()))
+    fn end_with(&mut self, kind: FailureKind) {
+        if let Next::Over(ending) = self.refuse(kind) {
+            self.ended = Some(ending);
+        }
     }
 
     fn failed(&self, kind: FailureKind) -> Ending {
@@ -364,6 +374,7 @@ impl<B: Payload> Decode<B> {
         kind: RegionKind,
         message: Message<'_>,
     ) -> Result<(StreamElement<B>, u64), FailureKind> {
+        self.stats.wire_bytes += message.bytes().len() as u64;
         let is_small = message.bytes().len() < LEASE_BYTES_MIN;
         if is_small || kind == RegionKind::Messages {
             return self.bytes(kind, message.bytes());
@@ -374,7 +385,10 @@ impl<B: Payload> Decode<B> {
                 self.element(batch)
             }
             // Batches that are kept hold too much of the segment.
-            Err(message) => self.bytes(kind, message.bytes()),
+            Err(message) => {
+                self.stats.copied_bytes += message.bytes().len() as u64;
+                self.bytes(kind, message.bytes())
+            }
         }
     }
 

@@ -44,6 +44,14 @@ pub(in crate::edge) enum Order<B: Payload> {
     End(Ending),
 }
 
+/// How far the end of a stream has come.
+enum Ended {
+    /// The receiver has it.
+    Written,
+    /// The thread of the connection brings it, behind what found no room.
+    HandedOver,
+}
+
 /// Where the thread of the connection leaves an outlet for the half.
 pub(in crate::edge) struct Place<B: Payload>(Arc<Mutex<Option<Box<Outlet<B>>>>>);
 
@@ -149,7 +157,7 @@ impl<B: Payload> Sender<B> {
         let stops = matches!(&element, StreamElement::Drain(drain) if drain.stops());
         let stamp = self.stamp();
         let Some(outlet) = self.outlet() else {
-            let reason = RejectReason::Full;
+            let reason = self.why_not();
             return Err(Rejected { element, reason });
         };
         outlet.push(element, stamp)?;
@@ -187,7 +195,7 @@ impl<B: Payload> Sender<B> {
         let stamp = self.stamp();
         let pushed = match self.outlet() {
             Some(outlet) => outlet.push_priority(&barrier, stamp),
-            None => Err(RejectReason::Full),
+            None => Err(self.why_not()),
         };
         pushed.map_err(|reason| Rejected {
             element: StreamElement::Barrier(barrier),
@@ -201,12 +209,15 @@ impl<B: Payload> Sender<B> {
     ) -> Result<(), RejectReason> {
         match self.outlet() {
             Some(outlet) => outlet.admits(element),
-            None => Err(RejectReason::Full),
+            None => Err(self.why_not()),
         }
     }
 
     pub(in crate::edge) fn check(&mut self) -> Result<(), RejectReason> {
-        self.outlet().map_or(Ok(()), Outlet::check)
+        match self.outlet() {
+            Some(outlet) => outlet.check(),
+            None => self.connection.failure().map_or(Ok(()), Err),
+        }
     }
 
     pub(in crate::edge) fn turn(&mut self) -> &mut Turn {
@@ -222,7 +233,7 @@ impl<B: Payload> Sender<B> {
             true => Ending::Stopped,
             false => Ending::End,
         };
-        self.end(ending)
+        self.end(ending).map(drop)
     }
 
     pub(in crate::edge) fn finish_and_wait(mut self, timeout: Duration) -> Result<(), FinishError> {
@@ -230,13 +241,14 @@ impl<B: Payload> Sender<B> {
             true => Ending::Stopped,
             false => Ending::End,
         };
-        let waits = self.outlet().is_none_or(|outlet| outlet.is_pending());
         let connection = self.connection.clone();
-        self.end(ending).map_err(FinishError::Rejected)?;
-        match waits {
-            true => connection.wait_for_outcome(timeout),
+        match self.end(ending).map_err(FinishError::Rejected)? {
             // It is in memory that the receiver has, however long this process lives.
-            false => Ok(()),
+            Ended::Written => Ok(()),
+            Ended::HandedOver => {
+                drop(self);
+                connection.wait_for_outcome(timeout)
+            }
         }
     }
 
@@ -252,7 +264,7 @@ impl<B: Payload> Sender<B> {
     pub(in crate::edge) fn is_closed(&self) -> bool {
         match &self.outlet {
             Some(outlet) => outlet.is_closed(),
-            None => self.connection.is_gone(),
+            None => self.connection.is_gone() || self.connection.failure().is_some(),
         }
     }
 
@@ -318,26 +330,36 @@ impl<B: Payload> Sender<B> {
 
     /// What found no room goes on without this half.
     fn hand_over(&mut self) {
-        if let Some(outlet) = self.outlet.take() {
-            // If nobody is there to take it, dropping it tells the peer.
-            drop(self.orders.try_push(Order::GoOn(outlet)));
+        if let Some(outlet) = self.outlet.take()
+            && let Err(refused) = self.orders.try_push(Order::GoOn(outlet))
+            && let Order::GoOn(outlet) = refused.into_inner()
+        {
+            // Nobody looks after the connection any more, which the outlet tells.
+            self.outlet = Some(outlet);
         }
     }
 
-    fn end(&mut self, ending: Ending) -> Result<(), RejectReason> {
+    /// Why nothing is taken while the thread of the connection has the outlet.
+    #[cold]
+    fn why_not(&self) -> RejectReason {
+        self.connection.failure().unwrap_or(RejectReason::Full)
+    }
+
+    fn end(&mut self, ending: Ending) -> Result<Ended, RejectReason> {
         self.is_ended = true;
-        let Some(outlet) = self.outlet() else {
-            drop(self.orders.try_push(Order::End(ending)));
-            return Ok(());
-        };
-        outlet.check()?;
-        if outlet.end(&ending) {
-            self.outlet = None;
-        } else {
+        if let Some(outlet) = self.outlet() {
+            outlet.check()?;
+            if outlet.end(&ending) {
+                self.outlet = None;
+                return Ok(Ended::Written);
+            }
             self.hand_over();
-            drop(self.orders.try_push(Order::End(ending)));
         }
-        Ok(())
+        if let Some(reason) = self.connection.failure() {
+            return Err(reason);
+        }
+        drop(self.orders.try_push(Order::End(ending)));
+        Ok(Ended::HandedOver)
     }
 }
 

@@ -14,6 +14,9 @@ const READ_BYTES_MAX: usize = 64 << 10;
 /// Reads of one connection in a row, so that one that says much does not keep others waiting.
 const READS_MAX: usize = 32;
 
+/// Messages that wait to be looked at, beyond which nothing is read: whoever says more waits.
+const WAITING_MAX: usize = 1024;
+
 /// A control session over its socket, which never blocks.
 pub(super) struct Connection {
     stream: TcpStream,
@@ -51,7 +54,12 @@ impl Connection {
         self.write();
     }
 
-    /// Tells the peer something; it goes with the next poll.
+    /// Writes what can be, and reads nothing: what is read has to be looked at.
+    pub(super) fn flush(&mut self) {
+        self.write();
+    }
+
+    /// Tells the peer something; it goes with the next poll or flush.
     pub(super) fn push(&mut self, now: Duration, message: &Message) {
         self.session.push(now, message);
     }
@@ -64,6 +72,11 @@ impl Connection {
 
     pub(super) fn poll_message(&mut self) -> Option<Message> {
         self.session.poll_message()
+    }
+
+    /// Whether something that was read is still to be looked at.
+    pub(super) fn has_message(&self) -> bool {
+        self.session.waiting() > 0
     }
 
     pub(super) fn peer(&self) -> Option<&Hello> {
@@ -82,6 +95,12 @@ impl Connection {
     /// Whether all that was pushed is handed to the kernel.
     pub(super) fn is_flushed(&self) -> bool {
         self.unsent.is_empty() && !self.session.has_transmit()
+    }
+
+    /// Bytes that the kernel has not taken.
+    #[cfg(test)]
+    pub(super) fn unsent_bytes(&self) -> usize {
+        self.unsent.len()
     }
 
     /// Says that nothing more will be said.
@@ -111,7 +130,7 @@ impl Connection {
     fn read(&mut self, now: Duration) {
         let mut bytes = [0; READ_BYTES_MAX];
         for _ in 0..READS_MAX {
-            if self.over {
+            if self.over || self.session.waiting() >= WAITING_MAX {
                 return;
             }
             match self.stream.read(&mut bytes) {

@@ -2,12 +2,8 @@
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
-use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::time::Duration;
-
-use ringway_netio::net::{ConnectOptions, Connecting, HostPort, bind};
-use rustix::event::{PollFd, PollFlags};
 
 use crate::clock::Clock;
 use crate::connect::ConnectorStats;
@@ -18,8 +14,10 @@ use crate::control::{
 use crate::job::plan::Plan;
 use crate::job::remote::{RemoteEdges, RunIdentity};
 use crate::job::run::STOP_TIME_MAX;
+use ringway_netio::net::{ConnectOptions, Connecting, HostPort, bind};
 
 use super::connection::Connection;
+use super::door::Door;
 use super::members::Members;
 use super::{Cluster, GatherError, Hosts, Role, sleep, wait_for};
 
@@ -28,9 +26,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Time beyond their own that processes have to say that they did not stop in time.
 const STOP_SLACK: Duration = Duration::from_secs(2);
-
-/// Connections that have not said who they are; beyond it the oldest goes.
-const STRANGERS_MAX: usize = 64;
 
 /// With what a process finds the others.
 #[derive(Debug)]
@@ -68,6 +63,13 @@ impl ClusterOptions {
             counters: Vec::new(),
         }
     }
+
+    fn validate(&self) -> Result<(), String> {
+        if self.connect_timeout.is_zero() {
+            return Err("the other processes need some time to come".to_owned());
+        }
+        self.control.validate()
+    }
 }
 
 impl Cluster {
@@ -89,9 +91,11 @@ impl Cluster {
     ) -> Result<Self, GatherError> {
         assert_eq!(plan.processes, options.hosts.count(), "a host a process");
         assert!(options.process < plan.processes, "one of the processes");
+        options.validate().map_err(GatherError::Failed)?;
         let gathering = Gathering {
             clock: Clock::start(),
             own: hello(plan, &options, edges.port()),
+            tasks: tasks_of(plan),
             options,
             is_cancelled,
         };
@@ -102,7 +106,15 @@ impl Cluster {
     }
 }
 
-fn hello(plan: &Plan, options: &ClusterOptions, data_port: u16) -> Hello {
+/// How many tasks each process has.
+fn tasks_of(plan: &Plan) -> Vec<usize> {
+    let mut tasks = vec![0; plan.processes];
+    let processes = plan.chains.iter().flat_map(|chain| &chain.processes);
+    processes.for_each(|&process| tasks[process] += 1);
+    tasks
+}
+
+fn hello(plan: &Plan, options: &ClusterOptions, data_port: Option<u16>) -> Hello {
     Hello {
         job: plan.name.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -114,8 +126,13 @@ fn hello(plan: &Plan, options: &ClusterOptions, data_port: u16) -> Hello {
             0 => random(),
             _ => 0,
         },
-        data_port,
+        // Process 0 tells where it listens itself, with Open.
+        data_port: data_port.unwrap_or(0),
     }
+}
+
+fn cannot_listen(error: std::io::Error) -> GatherError {
+    GatherError::Failed(format!("process 0 cannot wait for the others: {error}"))
 }
 
 /// A number that two runs do not share.
@@ -127,12 +144,14 @@ fn random() -> u128 {
 struct Gathering<'a> {
     clock: Clock,
     own: Hello,
+    /// How many tasks each process has.
+    tasks: Vec<usize>,
     options: ClusterOptions,
     is_cancelled: &'a mut dyn FnMut() -> Option<CancelCause>,
 }
 
 impl Gathering<'_> {
-    fn lead(mut self, edges: Box<dyn RemoteEdges>) -> Result<Cluster, GatherError> {
+    fn lead(mut self, mut edges: Box<dyn RemoteEdges>) -> Result<Cluster, GatherError> {
         let listener = match self.options.listener.take() {
             Some(listener) => listener,
             None => {
@@ -141,17 +160,17 @@ impl Gathering<'_> {
                 bind(&HostPort::new(host, own.port))?.listener
             }
         };
-        let mut door = Door {
-            listener,
-            strangers: Vec::new(),
-            refused: None,
+        let data_port = match edges.port() {
+            Some(port) => port,
+            None => listener.local_addr().map_err(cannot_listen)?.port(),
         };
+        let mut door = Door::new(listener).map_err(cannot_listen)?;
         let mut leader = Leader::new(LeaderOptions {
             processes: self.own.processes,
             stop_within: STOP_TIME_MAX + STOP_SLACK,
         });
-        let mut members = Members::new(self.options.hosts.count());
-        let mut addresses = vec![self.address(0, self.own.data_port)];
+        let mut members = Members::new(&self.tasks);
+        let mut addresses = vec![self.address(0, data_port)];
         addresses.resize(self.options.hosts.count(), String::new());
         loop {
             let now = self.clock.now().0;
@@ -165,20 +184,22 @@ impl Gathering<'_> {
             self.give_up(now, &mut leader);
             match leader.poll_action() {
                 Some(LeaderAction::Open) => {
+                    // From now on whoever comes here is an edge.
+                    edges.take_listener(door.into_listener().map_err(cannot_listen)?);
                     members.tell_all(now, &Message::Open(addresses.clone()));
                     let run = self.run(self.own.run, addresses);
                     return Ok(self.cluster(Role::Leader { leader, members }, run, edges));
                 }
                 Some(LeaderAction::Over(end)) => {
                     members.tell_all(now, &Message::Over(end.clone()));
-                    members.say_goodbye(now);
+                    members.say_goodbye();
                     self.part(&mut leader, &mut members);
-                    return Err(self.ended(end, &leader, door.refused));
+                    return Err(self.ended(end, &leader, door.refused()));
                 }
                 Some(_) => {}
                 None => {
                     let mut until = now + LOOK_EVERY;
-                    let mut wanted = door.wanted(&mut until);
+                    let mut wanted = door.wanted(now, &mut until);
                     members.wait_for(&mut wanted, &mut until);
                     sleep(&mut wanted, until.saturating_sub(now));
                 }
@@ -223,7 +244,7 @@ impl Gathering<'_> {
                 }
             }
             let (mut wanted, mut until) = (Vec::new(), now + LOOK_EVERY);
-            wait_for(&connection, &mut wanted, &mut until);
+            wait_for(&connection, false, &mut wanted, &mut until);
             sleep(&mut wanted, until.saturating_sub(now));
         }
     }
@@ -239,7 +260,12 @@ impl Gathering<'_> {
         loop {
             let now = self.clock.now().0;
             if let Some(stream) = connecting.poll(now)? {
-                return Connection::new(stream, self.own.clone(), self.options.control, now)
+                // Process 0 may have others at its door that it has to let in first.
+                let control = ControlOptions {
+                    greet_within: self.options.connect_timeout,
+                    ..self.options.control
+                };
+                return Connection::new(stream, self.own.clone(), control, now)
                     .map_err(|error| GatherError::Failed(format!("process 0 ({to}): {error}")));
             }
             if let Some(cause) = (self.is_cancelled)() {
@@ -336,79 +362,5 @@ impl Gathering<'_> {
             commands: VecDeque::new(),
             over_since: None,
         }
-    }
-}
-
-/// Where processes come in: whoever connects is a stranger until it has said who it is.
-struct Door {
-    listener: TcpListener,
-    strangers: Vec<Connection>,
-    /// Why the last one that was not wanted was not.
-    refused: Option<String>,
-}
-
-impl Door {
-    fn accept(&mut self, now: Duration, own: &Hello, options: ControlOptions) {
-        if self.listener.set_nonblocking(true).is_err() {
-            return;
-        }
-        loop {
-            match self.listener.accept() {
-                Ok((stream, _)) => {
-                    if self.strangers.len() >= STRANGERS_MAX {
-                        self.strangers.remove(0);
-                    }
-                    let connection = Connection::new(stream, own.clone(), options, now);
-                    self.strangers.extend(connection.ok());
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // What one peer has broken, or what passes by itself, is no end of waiting.
-                Err(_) => return,
-            }
-        }
-    }
-
-    /// Those that have said who they are and are wanted.
-    fn let_in(&mut self, now: Duration, leader: &mut Leader) -> Vec<(Hello, Connection)> {
-        let mut wanted = Vec::new();
-        for mut stranger in std::mem::take(&mut self.strangers) {
-            let failed_before = stranger.error().is_some();
-            stranger.poll(now);
-            match (stranger.error(), stranger.peer().cloned()) {
-                (Some(error), _) => {
-                    if !failed_before {
-                        self.refuse(&error.clone());
-                    }
-                    // What it is told has to reach it before its connection goes.
-                    if !stranger.is_over() {
-                        self.strangers.push(stranger);
-                    }
-                }
-                (None, None) => self.strangers.push(stranger),
-                (None, Some(peer)) => match leader.handle_joined(peer.process) {
-                    Ok(()) => wanted.push((peer, stranger)),
-                    Err(reason) => {
-                        stranger.refuse(now, reason.clone());
-                        self.refuse(&ControlError::Mismatch(reason));
-                        self.strangers.push(stranger);
-                    }
-                },
-            }
-        }
-        wanted
-    }
-
-    fn refuse(&mut self, error: &ControlError) {
-        let reason = error.to_string();
-        tracing::warn!(reason, "a process that came was refused");
-        self.refused = Some(reason);
-    }
-
-    fn wanted(&self, until: &mut Duration) -> Vec<PollFd<'_>> {
-        let mut wanted = vec![PollFd::new(&self.listener, PollFlags::IN)];
-        for stranger in &self.strangers {
-            wait_for(stranger, &mut wanted, until);
-        }
-        wanted
     }
 }

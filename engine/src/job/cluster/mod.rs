@@ -6,6 +6,7 @@
 //! from sockets and written to them.
 
 mod connection;
+mod door;
 mod error;
 mod gather;
 mod hosts;
@@ -34,7 +35,7 @@ use super::payload::Erased;
 use super::remote::{MakeDriver, RemoteEdges, RemoteError, RunIdentity, WantedHalf};
 use connection::Connection;
 use members::Members;
-use reports::Report;
+use reports::{FINAL_BYTES_MAX, Report};
 
 /// Time that process 0 waits at the end for the others to have heard of it.
 const LINGER: Duration = Duration::from_secs(2);
@@ -64,6 +65,9 @@ pub struct ProcessReport {
     pub cpu: Duration,
     /// What each of its tasks did.
     pub tasks: Vec<TaskReport>,
+    /// What is missing in this report, because it was too much to be told or could not be
+    /// read; the sums of the job are without it.
+    pub missing: Option<String>,
 }
 
 /// What this process is to do.
@@ -139,7 +143,9 @@ impl Cluster {
                 members.set_report(0, end, report);
                 self.say(Message::Finished(end, Vec::new()));
             }
-            Role::Follower { .. } => self.say(Message::Finished(end, report.encode())),
+            Role::Follower { .. } => {
+                self.say(Message::Finished(end, report.encode(FINAL_BYTES_MAX)));
+            }
         }
     }
 
@@ -153,17 +159,22 @@ impl Cluster {
         self.say(Message::Cancel(cause));
     }
 
-    /// Tells process 0 what the tasks report now.
+    /// Tells process 0 what the tasks report now, unless it has not taken what it was told
+    /// before: it will ask again.
     pub(super) fn tell_progress(&mut self, tasks: &[TaskReport]) {
-        let report = self.report(tasks).encode();
-        self.say(Message::Report(report));
+        if let Role::Follower { connection, .. } = &self.role
+            && connection.is_flushed()
+        {
+            let report = self.report(tasks).encode_progress();
+            self.say(Message::Report(report));
+        }
     }
 
     /// Asks the others what their tasks report.
     pub(super) fn request_progress(&mut self) {
         let now = self.clock.now().0;
         if let Role::Leader { members, .. } = &mut self.role {
-            members.tell_all(now, &Message::ReportWanted);
+            members.request_progress(now);
         }
     }
 
@@ -239,6 +250,9 @@ impl Cluster {
         let now = self.clock.now().0;
         let mut until = now.saturating_add(timeout);
         let mut wanted: Vec<PollFd<'_>> = Vec::new();
+        if !self.commands.is_empty() {
+            until = now;
+        }
         wanted.extend(
             bell.as_fd()
                 .map(|bell| PollFd::from_borrowed_fd(bell, PollFlags::IN)),
@@ -248,7 +262,13 @@ impl Cluster {
                 members.wait_for(&mut wanted, &mut until);
                 until = until.min(leader.poll_timeout().unwrap_or(until));
             }
-            Role::Follower { connection, .. } => wait_for(connection, &mut wanted, &mut until),
+            Role::Follower {
+                follower,
+                connection,
+            } => {
+                let is_known = follower.end().is_some();
+                wait_for(connection, is_known, &mut wanted, &mut until);
+            }
         }
         sleep(&mut wanted, until.saturating_sub(now));
         bell.clear();
@@ -259,6 +279,7 @@ impl Cluster {
             tasks: tasks.to_vec(),
             counters: self.counters.iter().map(ConnectorStats::read).collect(),
             cpu: process_cpu_time(),
+            ..Report::default()
         }
     }
 
@@ -269,7 +290,7 @@ impl Cluster {
             Role::Leader { leader, .. } => leader.handle_message(now.0, 0, message),
             Role::Follower { connection, .. } => {
                 connection.push(now.0, &message);
-                connection.poll(now.0);
+                connection.flush();
             }
         }
         self.act(now);
@@ -309,14 +330,23 @@ impl Cluster {
         if self.end().is_some() && self.over_since.is_none() {
             self.over_since = Some(now);
             if let Role::Leader { members, .. } = &mut self.role {
-                members.say_goodbye(now.0);
+                members.say_goodbye();
             }
         }
     }
 }
 
-/// Adds what a connection waits for.
-fn wait_for<'a>(connection: &'a Connection, wanted: &mut Vec<PollFd<'a>>, until: &mut Duration) {
+/// Adds what a connection waits for. One that has something to be looked at waits for nothing:
+/// what was read already, or its loss unless that `is_known`.
+fn wait_for<'a>(
+    connection: &'a Connection,
+    is_known: bool,
+    wanted: &mut Vec<PollFd<'a>>,
+    until: &mut Duration,
+) {
+    if connection.has_message() || (connection.error().is_some() && !is_known) {
+        *until = Duration::ZERO;
+    }
     if !connection.is_over() {
         wanted.push(PollFd::new(connection.stream(), connection.wanted()));
         *until = connection.poll_timeout().unwrap_or(*until).min(*until);
@@ -328,4 +358,148 @@ fn sleep(wanted: &mut [PollFd<'_>], timeout: Duration) {
     let timeout = Timespec::try_from(timeout).ok();
     // An interrupted wait is a wake for no reason, which is allowed here.
     let _ = poll(wanted, timeout.as_ref());
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+    use crate::control::{ControlOptions, Hello, LeaderOptions};
+
+    /// Much longer than any of these waits may last.
+    const LONG: Duration = Duration::from_secs(60);
+
+    struct NoEdges;
+
+    impl RemoteEdges for NoEdges {
+        fn port(&self) -> Option<u16> {
+            Some(0)
+        }
+
+        fn open(
+            &mut self,
+            _: &RunIdentity,
+            _: Vec<WantedHalf>,
+        ) -> Result<Vec<Erased>, RemoteError> {
+            Ok(Vec::new())
+        }
+    }
+
+    fn cluster(role: Role) -> Cluster {
+        Cluster {
+            clock: Clock::start(),
+            process: 0,
+            hosts: "127.0.0.1:0,127.0.0.1:0".parse().unwrap(),
+            role,
+            run: RunIdentity {
+                job: 1,
+                attempt: 1,
+                process: 0,
+                addresses: Vec::new(),
+            },
+            edges: Box::new(NoEdges),
+            counters: Vec::new(),
+            commands: VecDeque::new(),
+            over_since: None,
+        }
+    }
+
+    pub(super) fn hello(process: u32) -> Hello {
+        Hello {
+            job: "flights".to_owned(),
+            version: "1".to_owned(),
+            plan: 1,
+            attempt: 1,
+            process,
+            processes: 2,
+            run: 0,
+            data_port: 0,
+        }
+    }
+
+    /// Process 1, and process 0 at the other end of its connection.
+    fn follower() -> (Cluster, Connection) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (accepted, _) = listener.accept().unwrap();
+        let now = Duration::ZERO;
+        let options = ControlOptions::default();
+        let connection = |stream, process| Connection::new(stream, hello(process), options, now);
+        let role = Role::Follower {
+            follower: Follower::new(),
+            connection: Box::new(connection(stream, 1).unwrap()),
+        };
+        (cluster(role), connection(accepted, 0).unwrap())
+    }
+
+    #[test]
+    fn what_was_decided_here_is_done_without_a_wait() {
+        let leader = Leader::new(LeaderOptions {
+            processes: 1,
+            stop_within: LONG,
+        });
+        let members = Members::new(&[0]);
+        let mut alone = cluster(Role::Leader { leader, members });
+        alone.opened();
+        alone.park(&Bell::descriptor().unwrap(), LONG);
+        assert_eq!(alone.next_command(), Some(Command::Start));
+    }
+
+    #[test]
+    fn what_came_while_something_was_said_is_heard_without_a_wait() {
+        let (mut follower, mut leader) = follower();
+        let bell = Bell::descriptor().unwrap();
+        let now = Duration::ZERO;
+        leader.push(now, &Message::Open(Vec::new()));
+        leader.push(now, &Message::Start);
+        leader.flush();
+        follower.opened();
+        let mut commands = Vec::new();
+        while commands.is_empty() {
+            follower.park(&bell, LONG);
+            follower.poll();
+            commands.extend(follower.next_command());
+        }
+        assert_eq!(commands, [Command::Start]);
+        // Nor is a loss that is found out when something is said.
+        drop(leader);
+        while follower.end().is_none() {
+            follower.opened();
+            follower.park(&bell, LONG);
+            follower.poll();
+        }
+    }
+
+    #[test]
+    fn a_peer_that_says_much_at_once_is_heard_a_part_at_a_time() {
+        let (mut follower, mut leader) = follower();
+        leader.push(Duration::ZERO, &Message::Open(Vec::new()));
+        leader.flush();
+        // Frames without a body: kind 171, a report is wanted.
+        let flood = [0, 0, 0, 1, 171].repeat(300_000);
+        let mut stream = leader.stream().try_clone().unwrap();
+        let flooding = std::thread::spawn(move || {
+            stream.set_nonblocking(false).unwrap();
+            let _ = stream.write_all(&flood);
+        });
+        let Role::Follower { connection, .. } = &mut follower.role else {
+            panic!("it follows")
+        };
+        let mut most = 0;
+        let mut heard = 0;
+        while heard < 300_000 {
+            connection.poll(Duration::ZERO);
+            let mut waiting = 0;
+            while connection.poll_message().is_some() {
+                waiting += 1;
+            }
+            heard += waiting;
+            most = most.max(waiting);
+        }
+        // What one read brings beyond the bound is there too.
+        assert!(most <= 1024 + (64 << 10) / 5 + 1, "{most}");
+        flooding.join().unwrap();
+    }
 }

@@ -71,6 +71,7 @@ pub(super) fn add(
     let factory =
         SinkNode::<RecordBatch, _>::new(move |subtask| Ok(connector.build(subtask, &schema)));
     let node = wiring.graph.add(declared.name, factory);
+    wiring.graph[node].stats = Some(connected.stats.clone());
     wiring.set_up(node, &consumer.common);
     if is_standard_output {
         wiring.graph[node].process.get_or_insert(0);

@@ -76,6 +76,7 @@ pub(super) fn add(
     let factory =
         SourceNode::<RecordBatch, _>::new(splits, move |subtask| Ok(connector.build(subtask)));
     let node = wiring.graph.add(declared.name, factory);
+    wiring.graph[node].stats = Some(connected.stats.clone());
     wiring.graph[node].uid = common.uid;
     wiring.graph[node].is_unbounded = !is_bounded;
     let process = common.process.map(usize::from);

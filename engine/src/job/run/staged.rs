@@ -1,6 +1,7 @@
 //! Jobs in several stages: the next one runs when the one before has ended, and again when it
 //! has failed.
 
+use crate::connect::ConnectorStats;
 use crate::connect::spill::SpillReport;
 use crate::error::OperatorError;
 use crate::job::blocking::BlockingEdge;
@@ -9,7 +10,7 @@ use crate::job::plan::Plan;
 use crate::task::{TaskError, TaskOutcome};
 use crate::worker::Host;
 
-use super::{JobError, JobHandle, RunOptions, build_alone};
+use super::{JobError, JobHandle, Opened, RunOptions, build_alone};
 
 /// A job in several stages.
 pub(super) struct Staged {
@@ -105,6 +106,11 @@ impl Staged {
         let edges = self.plan.graph.blocking.iter();
         let written = edges.filter(|edge| self.has(&chains, edge.from));
         written.for_each(|edge| edge.spill.begin_again());
+        let nodes = chains
+            .iter()
+            .flat_map(|chain| &self.plan.chains[*chain].nodes);
+        let counted = nodes.filter_map(|node| self.plan.graph[*node].stats.as_ref());
+        counted.for_each(ConnectorStats::clear);
         true
     }
 }
@@ -128,7 +134,8 @@ impl JobHandle {
     /// Starts the next stage if that which ran has ended, and that again if it has failed and
     /// may be run again. Returns whether something runs again.
     pub(super) fn go_on(&mut self) -> bool {
-        let is_given_up = self.cancelled || self.sources_stopped || self.not_made.is_some();
+        let is_given_up =
+            self.cancelled.is_some() || self.sources_stopped || self.not_made.is_some();
         if is_given_up || self.staged.is_none() || self.unfinished().is_some() {
             return false;
         }
@@ -137,6 +144,7 @@ impl JobHandle {
             return false;
         }
         self.stopping = None;
+        self.opened = Opened::Nothing;
         self.workers.clear();
         self.live.clear();
         if let Err(error) = self.start_stage() {

@@ -4,12 +4,13 @@ use ringway_shm::Bell;
 
 use crate::clock::Clock;
 use crate::control::{JobEnd, ProcessEnd, StopWay};
-use crate::job::build::{BuildError, Part, build};
+use crate::job::build::{BuildError, OpenPart, Part};
 use crate::job::cluster::{Cluster, Command};
 use crate::job::plan::Plan;
 use crate::task::TaskReport;
 use crate::worker::{Host, WorkerCommand};
 
+use super::making::Making;
 use super::{JobError, JobHandle, JobOutcome, Opened, RunOptions};
 
 /// Starts the part of a plan that runs in this process, one of those of `cluster`. It runs when
@@ -34,14 +35,12 @@ pub fn start_in(
         has_connections: drivers.is_some(),
         remote: &mut |wanted| cluster.open(wanted),
     };
-    let built = build(plan, &host, part);
+    let opened = OpenPart::new(plan, &host, part).map_err(JobError::from);
     let mut job = JobHandle::new(host.in_use().clone(), bell, Clock::start());
     job.cluster = Some(cluster);
-    let made = built.map_err(JobError::from);
-    let made =
-        made.and_then(|built| job.add_workers(plan, options, &host, built, drivers.as_ref()));
-    if let Err(error) = made {
-        job.cannot_be_made(error);
+    match opened.and_then(|part| Making::start(part, plan, options, host, drivers, &job.bell)) {
+        Ok(making) => job.making = Some(making),
+        Err(error) => job.cannot_be_made(error),
     }
     job.begin();
     Ok(job)
@@ -49,7 +48,7 @@ pub fn start_in(
 
 impl JobHandle {
     /// Its parts cannot be made: what was started is cancelled, and all processes are told.
-    fn cannot_be_made(&mut self, error: JobError) {
+    pub(super) fn cannot_be_made(&mut self, error: JobError) {
         if let Some(cluster) = &mut self.cluster {
             cluster.failed(true, error.to_string());
         }

@@ -29,7 +29,8 @@ enum KeyStore {
     Int64 {
         ids: NumberTable,
         null: Option<u32>,
-        values: Vec<Option<i64>>,
+        /// By number; that of null has none.
+        values: Vec<i64>,
     },
     /// Anything else, as bytes.
     Bytes {
@@ -120,14 +121,17 @@ impl KeyInterner {
                 let column = as_type(batch.column(self.positions[0]), &DataType::Int64)?;
                 let column = column.as_primitive::<Int64Type>();
                 if column.null_count() == 0 {
-                    out.extend(column.values().iter().map(|&value| {
-                        ids.number_of(value, || numbers.next_for(values, Some(value)))
-                    }));
+                    out.extend(
+                        column
+                            .values()
+                            .iter()
+                            .map(|&value| ids.number_of(value, || numbers.next_for(values, value))),
+                    );
                     return Ok(());
                 }
                 out.extend(column.iter().map(|value| match value {
-                    Some(value) => ids.number_of(value, || numbers.next_for(values, Some(value))),
-                    None => *null.get_or_insert_with(|| numbers.next_for(values, None)),
+                    Some(value) => ids.number_of(value, || numbers.next_for(values, value)),
+                    None => *null.get_or_insert_with(|| numbers.next_for(values, 0)),
                 }));
             }
             KeyStore::Bytes {
@@ -167,9 +171,9 @@ impl KeyInterner {
         }
         match &mut self.store {
             KeyStore::One => return,
-            KeyStore::Int64 { ids, null, values } => match values[id as usize] {
-                Some(value) => ids.remove(value),
-                None => *null = None,
+            KeyStore::Int64 { ids, null, values } => match *null == Some(id) {
+                true => *null = None,
+                false => ids.remove(values[id as usize]),
             },
             KeyStore::Bytes { ids, values, .. } => {
                 let key = std::mem::replace(&mut values[id as usize], Arc::from([]));
@@ -177,6 +181,25 @@ impl KeyInterner {
             }
         }
         self.free.push(id);
+    }
+
+    /// Forgets all keys, whatever uses them, so many at a time; returns whether that is all.
+    /// Until it is, none is given a number.
+    pub(crate) fn clear_some(&mut self, budget: &mut usize) -> bool {
+        // All others have no memory of their own, and go at once.
+        if let KeyStore::Bytes { ids, values, .. } = &mut self.store {
+            while *budget > 0
+                && let Some(key) = values.pop()
+            {
+                ids.remove(&key);
+                *budget -= 1;
+            }
+            if !values.is_empty() {
+                return false;
+            }
+        }
+        self.clear();
+        true
     }
 
     /// Forgets all keys, whatever uses them.
@@ -201,8 +224,15 @@ impl KeyInterner {
     pub(crate) fn columns(&self, ids: &[u32]) -> Result<Vec<ArrayRef>, OperatorError> {
         match &self.store {
             KeyStore::One => Ok(Vec::new()),
-            KeyStore::Int64 { values, .. } => {
-                let column: Int64Array = ids.iter().map(|id| values[*id as usize]).collect();
+            KeyStore::Int64 { null, values, .. } => {
+                let value = |id: &u32| values[*id as usize];
+                let column: Int64Array = match null {
+                    None => Int64Array::from_iter_values(ids.iter().map(value)),
+                    Some(null) => ids
+                        .iter()
+                        .map(|id| (id != null).then(|| value(id)))
+                        .collect(),
+                };
                 with_types(vec![Arc::new(column)], &self.fields)
             }
             KeyStore::Bytes {

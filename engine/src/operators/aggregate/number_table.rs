@@ -56,12 +56,14 @@ impl NumberTable {
 
     #[cold]
     fn number_of_other(&mut self, key: i64, make: impl FnOnce() -> u32) -> u32 {
-        if let Some(id) = self.others.get(key) {
+        // What has a place in the array is not among the others.
+        let has_place = self.place(key) < self.array.len();
+        if !has_place && let Some(id) = self.others.get(key) {
             return id;
         }
         let id = make();
         assert!(id != NO_ID, "memory ends before the numbers do");
-        if self.place(key) >= self.array.len() && !self.extend_to(key) {
+        if !has_place && !self.extend_to(key) {
             self.others.insert(key, id);
             return id;
         }
@@ -78,7 +80,11 @@ impl NumberTable {
         let (first, key) = (i128::from(self.base), i128::from(key));
         let reach = (key - first).max(first + self.array.len() as i128 - key);
         let is_far = self.array_keys > 0 && reach > 2 * room as i128;
-        if is_far || (others > 0 && others < self.retry_at) {
+        let is_tried = others < self.retry_at || others == 0;
+        if is_far && others > 2 * self.array_keys && !is_tried {
+            return self.move_to_most(key as i64);
+        }
+        if is_far || (others > 0 && is_tried) {
             return false;
         }
         let is_used = |id: &u32| *id != NO_ID;
@@ -107,17 +113,52 @@ impl NumberTable {
         true
     }
 
-    /// Makes an array of `len` places from `base` on, which has all keys of the one before, and
-    /// those of the others that have a place in it.
+    /// Makes the array that of the keys that lie close together around the median, if they are
+    /// many more than those in it now, such as a stray first key. Returns whether `key`, which is
+    /// to come, has a place in it.
+    fn move_to_most(&mut self, key: i64) -> bool {
+        self.retry_at = 2 * self.others.len() + 1;
+        let mut keys = self.others.keys();
+        keys.push(key);
+        keys.sort_unstable();
+        let mut close = &keys[..];
+        let span = |close: &[i64]| i128::from(close[close.len() - 1]) - i128::from(close[0]) + 1;
+        while span(close) > (ROOM_A_KEY * close.len() + ROOM_MIN) as i128 {
+            let middle = close.len() / 2;
+            close = match span(&close[..=middle]) > span(&close[middle..]) {
+                true => &close[1..],
+                false => &close[..close.len() - 1],
+            };
+        }
+        if close.len() <= 2 * self.array_keys {
+            return false;
+        }
+        let len = (2 * span(close) as usize).max(ROOM_MIN);
+        let base = i128::from(close[0]).min(i128::from(i64::MAX) - len as i128 + 1);
+        self.rebase(base as i64, len);
+        self.place(key) < self.array.len()
+    }
+
+    /// Makes an array of `len` places from `base` on, which has the keys that have a place in it.
     fn rebase(&mut self, base: i64, len: usize) {
-        let mut array = vec![NO_ID; len];
-        for (place, id) in self.array.iter().enumerate() {
+        let before = (
+            self.base,
+            std::mem::replace(&mut self.array, vec![NO_ID; len]),
+        );
+        self.base = base;
+        for (place, id) in before.1.iter().enumerate() {
             if *id != NO_ID {
-                let key = self.base.wrapping_add_unsigned(place as u64);
-                array[key.wrapping_sub(base) as usize] = *id;
+                let key = before.0.wrapping_add_unsigned(place as u64);
+                let place = self.place(key);
+                match self.array.get_mut(place) {
+                    Some(place) => *place = *id,
+                    None => {
+                        self.others.insert(key, *id);
+                        self.array_keys -= 1;
+                    }
+                }
             }
         }
-        (self.base, self.array) = (base, array);
         for key in self.others.keys() {
             let place = self.place(key);
             if place < len
@@ -184,6 +225,27 @@ mod tests {
         }
         assert_eq!((table.array_keys, table.others.len()), (500, 0));
         assert!(table.array.len() < 20_000, "{}", table.array.len());
+        // A key that lies far from all others takes their place once only.
+        for (strays, down) in [(1, false), (20, true)] {
+            let mut table = NumberTable::default();
+            for stray in 0..strays {
+                table.number_of(i64::MIN + (i64::from(stray) << 40), || stray);
+            }
+            for number in strays..20_000 {
+                let key = match down {
+                    true => -i64::from(number),
+                    false => 1_000_000 + i64::from(number),
+                };
+                table.number_of(key, || number);
+                assert_eq!(table.number_of(key, || NO_ID - 1), number);
+            }
+            assert_eq!(table.others.len(), strays as usize);
+            assert!(table.array.len() < 8 * 20_000, "{}", table.array.len());
+            for stray in 0..strays {
+                let key = i64::MIN + (i64::from(stray) << 40);
+                assert_eq!(table.number_of(key, || NO_ID - 1), stray);
+            }
+        }
         let mut table = NumberTable::default();
         for number in 0..10_000 {
             table.number_of(i64::from(number) << 40, || number);

@@ -7,6 +7,7 @@ use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use arrow::row::RowConverter;
 
 mod bar;
+mod rows;
 
 use crate::column::event_times;
 use crate::element::{EventTime, Watermark};
@@ -16,16 +17,17 @@ use crate::operator::{Emitter, RowCounts, SideTag};
 use crate::operators::SpecError;
 use crate::operators::aggregate::KeyInterner;
 use crate::operators::columnar::sort::{SortKey, order_converter};
-use crate::operators::gather::Gather;
+use crate::operators::gather::{Gather, Gathered};
 use crate::operators::late::set_late_aside;
-use crate::operators::row_of_batch::{PickedRows, RowOfBatch};
 use crate::operators::schema::{
-    int64_field, renamed, require_event_time, require_same_types, window_columns, window_fields,
+    int64_field, renamed, require_event_time, require_numbered_rows, require_same_types,
+    window_columns, window_fields,
 };
 use crate::operators::top::{Top, TopState};
 use crate::operators::window::{Window, WindowAssigner};
 
 use bar::Bar;
+use rows::{PickedRows, RowOfBatch};
 
 /// Rows that kept rows may hold on to beyond four times their own number, before they are
 /// copied out of the batches that they came in.
@@ -241,8 +243,8 @@ impl TopN {
         self.held_rows = rows.len();
         for chunk in rows.chunks_mut(BATCH_ROWS) {
             let mut picked = PickedRows::default();
-            chunk.iter().for_each(|row| picked.push(Some(row)));
-            let columns = picked.take(&self.input)?;
+            chunk.iter().for_each(|row| picked.push(row));
+            let columns = picked.take(self.input.fields().len())?;
             let batch = Arc::new(RecordBatch::try_new(Arc::clone(&self.input), columns)?);
             for (at, row) in chunk.iter_mut().enumerate() {
                 **row = RowOfBatch {
@@ -257,13 +259,13 @@ impl TopN {
 
 impl StagedRows {
     /// The batch that was staged; nothing is staged after it.
-    fn build(&mut self, input: &SchemaRef) -> Result<RecordBatch, OperatorError> {
+    fn build(&mut self, columns_of_input: usize) -> Result<RecordBatch, OperatorError> {
         let windows = std::mem::take(&mut self.windows);
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.schema.fields().len());
         if !windows.is_empty() {
             columns.extend(window_columns(&windows));
         }
-        columns.extend(self.rows.take(input)?);
+        columns.extend(self.rows.take(columns_of_input)?);
         columns.push(Arc::new(Int64Array::from(std::mem::take(&mut self.ranks))));
         Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
     }
@@ -279,6 +281,7 @@ impl Gather for TopN {
         out: &mut Emitter<'_, RecordBatch>,
     ) -> Result<(), OperatorError> {
         require_same_types(&self.input, batch.schema_ref())?;
+        require_numbered_rows(batch.num_rows())?;
         let is_late = |time| self.state.is_late(time);
         let candidates = match &mut self.bar {
             Some(bar) => bar.candidates(&batch, |time| is_late(Some(time)))?,
@@ -302,13 +305,13 @@ impl Gather for TopN {
         &mut self.advancing
     }
 
-    fn fill(&mut self) -> Result<bool, OperatorError> {
+    fn fill(&mut self) -> Result<Gathered, OperatorError> {
         while self.staged.ranks.len() < BATCH_ROWS {
             let (top, at) = match self.current.take() {
                 Some(current) => current,
                 None => {
                     let Some(top) = self.state.next_due() else {
-                        return Ok(true);
+                        return Ok(Gathered::All);
                     };
                     if top.window.is_some() {
                         self.interner.release(top.key);
@@ -319,12 +322,12 @@ impl Gather for TopN {
             let Some((rank, row)) = top.rows.get(at) else {
                 continue;
             };
-            self.staged.rows.push(Some(row));
+            self.staged.rows.push(row);
             self.staged.ranks.push(*rank as i64);
             self.staged.windows.extend(top.window);
             self.current = Some((top, at + 1));
         }
-        Ok(false)
+        Ok(Gathered::Batch)
     }
 
     fn is_empty(&self) -> bool {
@@ -332,7 +335,7 @@ impl Gather for TopN {
     }
 
     fn build(&mut self) -> Result<RecordBatch, OperatorError> {
-        self.staged.build(&self.input)
+        self.staged.build(self.input.fields().len())
     }
 
     fn free_some(&mut self) -> Result<bool, OperatorError> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, Int64Array, RecordBatch};
+use arrow::array::{Array, RecordBatch};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::SchemaRef;
 
@@ -12,17 +12,13 @@ use crate::element::{EventTime, Watermark};
 use crate::error::OperatorError;
 use crate::operator::{Emitter, RowCounts, SideTag};
 use crate::operators::SpecError;
-use crate::operators::aggregate::KeyInterner;
-use crate::operators::gather::Gather;
+use crate::operators::gather::{Gather, Gathered};
 use crate::operators::late::set_late_aside;
-use crate::operators::schema::require_same_types;
-use crate::operators::state::Numbers;
+use crate::operators::schema::{require_numbered_rows, require_same_types};
 
 use super::columns::JoinedRows;
-use super::held::RowNumber;
-use super::kind::JoinKind;
+use super::parts::{EnteringBatch, Parts};
 use super::schema::JoinSpec;
-use super::state::{Entering, Entry, Flipped, JoinOutput, JoinState};
 
 /// Joins record batches by key and event time.
 ///
@@ -58,13 +54,11 @@ use super::state::{Entering, Entry, Flipped, JoinOutput, JoinState};
 /// # Ok::<(), ringway::operators::SpecError>(())
 /// ```
 pub struct Join {
-    kind: JoinKind,
     left: JoinInput,
     right: JoinInput,
-    keys: KeyInterner,
     key_schema: SchemaRef,
     spec: JoinSpec,
-    state: JoinState<Numbers, RowNumber, RowNumber>,
+    parts: Parts,
     joined: JoinedRows,
     entering: Option<EnteringBatch>,
     advancing: Option<Watermark>,
@@ -78,18 +72,6 @@ struct JoinInput {
     late: Option<SideTag<RecordBatch>>,
 }
 
-/// A batch whose rows are entering.
-struct EnteringBatch {
-    is_left: bool,
-    /// The number of the batch.
-    batch: u32,
-    times: Int64Array,
-    keys: Vec<u32>,
-    null_keys: Option<NullBuffer>,
-    next: usize,
-    row: Option<Entering<u32, RowNumber>>,
-}
-
 impl Join {
     /// An operator for batches of `left` and `right`.
     ///
@@ -98,14 +80,11 @@ impl Join {
     pub fn new(left: SchemaRef, right: SchemaRef, spec: JoinSpec) -> Result<Self, SpecError> {
         let output = spec.output_schema(&left, &right)?;
         let key_schema = spec.key_schema(&left, &right)?;
-        let positions: Vec<usize> = (0..spec.left_keys.len()).collect();
-        let comes_out = |schema: &SchemaRef, kinds: [JoinKind; 2]| {
-            (spec.kind.gives_pairs() || kinds.contains(&spec.kind)).then(|| Arc::clone(schema))
-        };
-        let left_out = comes_out(&left, [JoinKind::LeftSemi, JoinKind::LeftAnti]);
-        let right_out = comes_out(&right, [JoinKind::RightSemi, JoinKind::RightAnti]);
+        let left_out = spec.kind.gives_left().then(|| Arc::clone(&left));
+        let right_out = spec.kind.gives_right().then(|| Arc::clone(&right));
+        let parts = Parts::new(spec.kind, spec.time, &key_schema)?;
+        let rows_hold = !parts.are_windows();
         Ok(Self {
-            kind: spec.kind,
             left: JoinInput {
                 schema: left,
                 keys: spec.left_keys.clone(),
@@ -116,10 +95,9 @@ impl Join {
                 keys: spec.right_keys.clone(),
                 late: spec.right_late,
             },
-            keys: KeyInterner::new(&key_schema, &positions)?,
             key_schema,
-            state: JoinState::new(spec.kind, spec.time),
-            joined: JoinedRows::new(output, spec.time, left_out, right_out),
+            parts,
+            joined: JoinedRows::new(output, spec.time, left_out, right_out, rows_hold),
             spec,
             entering: None,
             advancing: None,
@@ -150,7 +128,8 @@ impl Join {
     ) -> Result<(), OperatorError> {
         let input = if is_left { &self.left } else { &self.right };
         require_same_types(&input.schema, batch.schema_ref())?;
-        let is_late = |time| self.state.is_late(time);
+        require_numbered_rows(batch.num_rows())?;
+        let is_late = |time| self.parts.is_late(time);
         let batch = set_late_aside(batch, is_late, input.late, &mut self.counts, out)?;
         if batch.num_rows() == 0 {
             return Ok(());
@@ -165,22 +144,14 @@ impl Join {
             .fold(None, |nulls: Option<NullBuffer>, column| {
                 NullBuffer::union(nulls.as_ref(), column.logical_nulls().as_ref())
             });
-        let mut keys = Vec::new();
         let key_batch = RecordBatch::try_new(Arc::clone(&self.key_schema), columns)?;
-        self.keys.intern(&key_batch, &mut keys)?;
-        // Every row holds its key until it is in, so that no key is given away before.
-        keys.iter().for_each(|key| self.keys.hold(*key));
+        let times = event_times(&batch)?.clone();
         self.entering = Some(EnteringBatch {
             is_left,
-            times: event_times(&batch)?.clone(),
-            batch: match is_left {
-                true => self.joined.left.add(&batch),
-                false => self.joined.right.add(&batch),
-            },
-            keys,
+            rows: self.parts.rows_of(times.values(), &key_batch)?,
+            times,
+            batch: self.joined.side(is_left).add(&batch),
             null_keys,
-            next: 0,
-            row: None,
         });
         Ok(())
     }
@@ -188,52 +159,13 @@ impl Join {
     /// Rows and keys that wait.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> (usize, usize, usize) {
-        let (left, right) = self.state.waiting();
+        let (left, right, keys) = self.parts.waiting();
         let held = self.joined.left.len() + self.joined.right.len();
         assert!(
             left + right > 0 || held == 0,
             "batches go with their last row"
         );
-        (left, right, self.keys.live())
-    }
-}
-
-impl EnteringBatch {
-    /// Lets rows enter; returns whether all are in.
-    fn enter(
-        &mut self,
-        mut entry: Entry<'_, Numbers, RowNumber, RowNumber>,
-        out: &mut impl JoinOutput<RowNumber, RowNumber>,
-        keys: &mut KeyInterner,
-    ) -> bool {
-        if let Some(row) = &mut self.row {
-            if !entry.go_on(row, out, &mut |key| keys.hold(*key)) {
-                return false;
-            }
-            self.row = None;
-            keys.release(self.keys[self.next]);
-            self.next += 1;
-        }
-        let nulls = self.null_keys.as_ref();
-        while let Some(key) = self.keys.get(self.next) {
-            let row = RowNumber::new(self.batch, self.next as u32);
-            let matches = nulls.is_none_or(|nulls| nulls.is_valid(self.next));
-            let time = self.times.value(self.next);
-            let mut held = 0;
-            let mut kept = |_: &u32| held += 1;
-            self.row = entry.begin(matches.then_some(key), row, time, out, &mut kept);
-            // The row's own hold goes over to the first time that it is kept.
-            if self.row.is_some() {
-                (0..held).for_each(|_| keys.hold(*key));
-                return false;
-            }
-            match held {
-                0 => keys.release(*key),
-                _ => (1..held).for_each(|_| keys.hold(*key)),
-            }
-            self.next += 1;
-        }
-        true
+        (left, right, keys)
     }
 }
 
@@ -253,40 +185,26 @@ impl Gather for Join {
     }
 
     fn advance(&mut self, watermark: EventTime) {
-        self.state.advance(watermark);
+        self.parts.advance(watermark);
     }
 
     fn advancing(&mut self) -> &mut Option<Watermark> {
         &mut self.advancing
     }
 
-    fn fill(&mut self) -> Result<bool, OperatorError> {
-        let keys = &mut self.keys;
+    fn fill(&mut self) -> Result<Gathered, OperatorError> {
         if let Some(entering) = &mut self.entering {
-            let joined = &mut self.joined;
-            let is_in = match entering.is_left {
-                true => entering.enter(self.state.left(), joined, keys),
-                false => entering.enter(self.state.right(), &mut Flipped(joined), keys),
-            };
-            if !is_in {
-                return Ok(false);
+            if !self.parts.enter(entering, &mut self.joined) {
+                return Ok(Gathered::Batch);
             }
-            match entering.is_left {
-                true => self.joined.left.release(entering.batch),
-                false => self.joined.right.release(entering.batch),
-            }
+            let (is_left, batch) = (entering.is_left, entering.batch);
+            self.joined.side(is_left).release(batch);
             self.entering = None;
         }
         if self.advancing.is_none_or(|watermark| watermark.idle) {
-            return Ok(true);
+            return Ok(Gathered::All);
         }
-        if self.state.end() {
-            keys.clear();
-            self.joined.let_all_go();
-            return Ok(true);
-        }
-        let mut released = |key: &u32| keys.release(*key);
-        Ok(self.state.expire(&mut self.joined, &mut released))
+        Ok(self.parts.expire(&mut self.joined))
     }
 
     fn is_empty(&self) -> bool {
@@ -298,7 +216,11 @@ impl Gather for Join {
     }
 
     fn passed_on(&mut self, watermark: Watermark) -> Watermark {
-        self.spec.time.passed_on(self.kind, watermark)
+        self.spec.time.passed_on(self.spec.kind, watermark)
+    }
+
+    fn free_some(&mut self) -> Result<bool, OperatorError> {
+        Ok(self.parts.free_some())
     }
 
     fn row_counts(&self) -> Option<RowCounts> {

@@ -23,6 +23,10 @@ pub(super) struct JoinedRows {
     pub(super) left: HeldRows,
     pub(super) right: HeldRows,
     times: Vec<EventTime>,
+    /// Whether rows hold their batches, each row once; otherwise whoever keeps them does.
+    rows_hold: bool,
+    /// Whether a row was kept since it was asked last.
+    kept: bool,
 }
 
 impl JoinedRows {
@@ -33,6 +37,7 @@ impl JoinedRows {
         time: JoinTime,
         left: Option<SchemaRef>,
         right: Option<SchemaRef>,
+        rows_hold: bool,
     ) -> Self {
         let pairs = left.is_some() && right.is_some();
         Self {
@@ -42,7 +47,22 @@ impl JoinedRows {
             left: HeldRows::new(left),
             right: HeldRows::new(right),
             times: Vec::new(),
+            rows_hold,
+            kept: false,
         }
+    }
+
+    /// The rows of either side that are held.
+    pub(super) fn side(&mut self, is_left: bool) -> &mut HeldRows {
+        match is_left {
+            true => &mut self.left,
+            false => &mut self.right,
+        }
+    }
+
+    /// Whether a row was kept since the last call.
+    pub(super) fn take_kept(&mut self) -> bool {
+        std::mem::take(&mut self.kept)
     }
 
     pub(super) fn schema(&self) -> &SchemaRef {
@@ -64,21 +84,30 @@ impl JoinedRows {
         self.right.release_all();
     }
 
+    /// The starts and the ends of the windows that end with these times, if there are windows.
+    fn bounds_of_windows(&self, times: &[EventTime]) -> Option<[Vec<EventTime>; 2]> {
+        let JoinTime::SameWindow(assigner) = self.time else {
+            return None;
+        };
+        let [mut starts, mut ends] = [0; 2].map(|_| Vec::with_capacity(times.len()));
+        // Results of a window mostly come one after another.
+        for of_window in times.chunk_by(|one, other| one == other) {
+            let window = assigner.window(assigner.first_number(of_window[0]));
+            starts.extend(std::iter::repeat_n(window.start(), of_window.len()));
+            ends.extend(std::iter::repeat_n(window.end(), of_window.len()));
+        }
+        Some([starts, ends])
+    }
+
     /// The batch of the results; none is left.
     pub(super) fn build(&mut self) -> Result<RecordBatch, OperatorError> {
         let times = std::mem::take(&mut self.times);
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.schema.fields().len());
         if self.has_time {
-            let windows: Option<Vec<_>> = times
-                .iter()
-                .map(|time| self.time.window_at(*time))
-                .collect();
+            let bounds = self.bounds_of_windows(&times);
             columns.push(Arc::new(Int64Array::from(times)));
-            if let Some(windows) = windows {
-                let starts = windows.iter().map(|window| window.start());
-                columns.push(Arc::new(Int64Array::from_iter_values(starts)));
-                let ends = windows.iter().map(|window| window.end());
-                columns.push(Arc::new(Int64Array::from_iter_values(ends)));
+            if let Some(bounds) = bounds {
+                columns.extend(bounds.map(|bounds| Arc::new(Int64Array::from(bounds)) as ArrayRef));
             }
         }
         columns.extend(self.left.take_picked()?);
@@ -102,6 +131,10 @@ impl JoinOutput<RowNumber, RowNumber> for JoinedRows {
 
     #[inline]
     fn keep(&mut self, left: Option<&RowNumber>, right: Option<&RowNumber>) {
+        self.kept = true;
+        if !self.rows_hold {
+            return;
+        }
         if let Some(row) = left {
             self.left.hold(row.batch());
         }
@@ -112,6 +145,9 @@ impl JoinOutput<RowNumber, RowNumber> for JoinedRows {
 
     #[inline]
     fn let_go(&mut self, left: Option<RowNumber>, right: Option<RowNumber>) {
+        if !self.rows_hold {
+            return;
+        }
         if let Some(row) = left {
             self.left.release(row.batch());
         }

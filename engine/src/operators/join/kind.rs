@@ -54,6 +54,11 @@ impl JoinKind {
         matches!(self, Self::Inner | Self::Left | Self::Right | Self::Full)
     }
 
+    /// Whether rows come out that have no match, of either side.
+    pub(super) const fn gives_unmatched(self) -> bool {
+        self.left_alone().unmatched || self.right_alone().unmatched
+    }
+
     /// Whether left rows come out, in pairs or alone.
     pub(super) const fn gives_left(self) -> bool {
         !matches!(self, Self::RightSemi | Self::RightAnti)

@@ -7,6 +7,7 @@ mod columnar;
 mod columns;
 mod held;
 mod kind;
+mod parts;
 mod schema;
 mod state;
 mod time;

@@ -1,15 +1,12 @@
 //! The rows that wait for a match, and the rules by which they come and go.
 
 use crate::element::EventTime;
+use crate::operators::gather::{Gathered, STEP_ITEMS_MAX};
 use crate::operators::state::KeyForm;
 
 use super::kind::{Alone, JoinKind};
 use super::time::{JoinTime, JoinTimes, OnlyTime};
 use super::waiting::{KeptRows, Waiting};
-
-/// Rows whose time is past that one call lets go of, so that freeing many does not hold the
-/// core.
-const EXPIRED_ROWS_MAX: usize = 65_536;
 
 /// Takes what a join gives.
 pub(super) trait JoinOutput<L, R> {
@@ -81,11 +78,22 @@ pub(super) struct Flipped<'a, O>(pub(super) &'a mut O);
 
 impl<K: KeyForm, L: Clone, R: Clone> JoinState<K, L, R> {
     pub(super) fn new(kind: JoinKind, time: JoinTime) -> Self {
+        let bounds = time.bounds();
+        let is_bounded = bounds.upper_ms() < i64::MAX || bounds.lower_ms() > i64::MIN;
+        Self::with_queues(kind, time, is_bounded || kind.gives_unmatched())
+    }
+
+    /// The same for rows that all join at one time, and are let go of together.
+    pub(super) fn of_one_time(kind: JoinKind, time: JoinTime) -> Self {
+        Self::with_queues(kind, time, kind.gives_unmatched())
+    }
+
+    fn with_queues(kind: JoinKind, time: JoinTime, are_queued: bool) -> Self {
         Self {
             kind,
             time,
-            left: Waiting::default(),
-            right: Waiting::default(),
+            left: Waiting::new(are_queued),
+            right: Waiting::new(are_queued),
             frontier: i128::MIN,
         }
     }
@@ -143,29 +151,35 @@ impl<K: KeyForm, L: Clone, R: Clone> JoinState<K, L, R> {
     /// Lets go of all rows at once, if nothing can match any and none is given alone; returns
     /// whether it did. Nothing says that their keys are released.
     pub(super) fn end(&mut self) -> bool {
-        let (left, right) = (self.kind.left_alone(), self.kind.right_alone());
-        let is_over = self.frontier == JoinTime::AFTER_ALL && !left.unmatched && !right.unmatched;
+        let is_over = self.frontier == JoinTime::AFTER_ALL && !self.kind.gives_unmatched();
         if is_over {
-            self.left = Waiting::default();
-            self.right = Waiting::default();
+            let frontier = self.frontier;
+            *self = Self::new(self.kind, self.time);
+            self.frontier = frontier;
         }
         is_over
     }
 
-    /// Lets go of rows that nothing can match any more, left ones first, and gives those that
-    /// the kind asks for. Calls `released` for each time that their key was kept. Returns
+    /// Lets go of rows that are not let go of one by one, of so many keys at a time; returns
     /// whether that is all.
+    pub(super) fn clear_some(&mut self, budget: &mut usize) -> bool {
+        self.left.clear_some(budget) && self.right.clear_some(budget)
+    }
+
+    /// Lets go of rows that nothing can match any more, left ones first, and gives those that
+    /// the kind asks for. Calls `released` for each time that their key was kept.
     pub(super) fn expire(
         &mut self,
         out: &mut impl JoinOutput<L, R>,
         released: &mut dyn FnMut(&K::Key),
-    ) -> bool {
+    ) -> Gathered {
         let bounds = self.time.bounds();
         let left_before = self.frontier - i128::from(bounds.upper_ms());
         let right_before = self.frontier + i128::from(bounds.lower_ms());
-        let mut budget = EXPIRED_ROWS_MAX;
+        let mut budget = STEP_ITEMS_MAX;
         let (left, right) = (self.kind.left_alone(), self.kind.right_alone());
-        self.left
+        let is_done = self
+            .left
             .expire(left_before, left, &mut budget, out, released)
             && self.right.expire(
                 right_before,
@@ -173,7 +187,12 @@ impl<K: KeyForm, L: Clone, R: Clone> JoinState<K, L, R> {
                 &mut budget,
                 &mut Flipped(out),
                 released,
-            )
+            );
+        match is_done {
+            true => Gathered::All,
+            false if budget == 0 => Gathered::Enough,
+            false => Gathered::Batch,
+        }
     }
 
     /// Rows that wait, of both sides.

@@ -2,7 +2,7 @@
 
 use crate::element::{EVENT_TIME_MAX, EventTime, Watermark};
 use crate::operators::SpecError;
-use crate::operators::window::{Pane, Window, WindowAssigner};
+use crate::operators::window::{Pane, WindowAssigner};
 
 use super::kind::JoinKind;
 
@@ -115,11 +115,11 @@ impl JoinTime {
         }
     }
 
-    /// The window whose rows join at `time`.
-    pub(super) fn window_at(self, time: EventTime) -> Option<Window> {
+    /// The windows, where each row joins in one and no two overlap.
+    pub(super) fn separate_windows(self) -> Option<WindowAssigner> {
         match self {
+            Self::SameWindow(assigner) => assigner.is_tumbling().then_some(assigner),
             Self::Interval(_) => None,
-            Self::SameWindow(assigner) => Some(assigner.window(assigner.first_number(time))),
         }
     }
 
@@ -237,7 +237,7 @@ mod tests {
         let assigner = WindowAssigner::sliding(10, 5, 0).expect("windows");
         let times = JoinTime::SameWindow(assigner);
         assert_eq!(times.times_of(7).collect::<Vec<_>>(), [9, 14]);
-        let window = times.window_at(14).expect("a window");
+        let window = assigner.window(assigner.first_number(14));
         assert_eq!((window.start(), window.end()), (5, 15));
         assert_eq!(bounds(0, 1).times_of(7).collect::<Vec<_>>(), [7]);
     }

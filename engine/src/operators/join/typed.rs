@@ -7,7 +7,7 @@ use crate::element::{EventTime, Watermark};
 use crate::error::OperatorError;
 use crate::limits::BATCH_ROWS;
 use crate::operator::{Emitter, RowCounts, SideTag};
-use crate::operators::gather::Gather;
+use crate::operators::gather::{Gather, Gathered};
 use crate::operators::late::set_late_rows_aside;
 use crate::operators::state::Values;
 
@@ -190,7 +190,7 @@ where
         &mut self.advancing
     }
 
-    fn fill(&mut self) -> Result<bool, OperatorError> {
+    fn fill(&mut self) -> Result<Gathered, OperatorError> {
         let Self { state, joined, .. } = self;
         let is_in = match &mut self.entering {
             Some(Either::Left(rows)) => rows.enter(state.left(), &mut self.left_key, joined),
@@ -200,13 +200,16 @@ where
             None => true,
         };
         if !is_in {
-            return Ok(false);
+            return Ok(Gathered::Batch);
         }
         self.entering = None;
         if self.advancing.is_none_or(|watermark| watermark.idle) {
-            return Ok(true);
+            return Ok(Gathered::All);
         }
-        Ok(state.end() || state.expire(joined, &mut |_| {}))
+        if state.end() {
+            return Ok(Gathered::All);
+        }
+        Ok(state.expire(joined, &mut |_| {}))
     }
 
     fn is_empty(&self) -> bool {

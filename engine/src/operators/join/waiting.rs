@@ -15,7 +15,9 @@ const SPARE_ROWS_MAX: usize = 256;
 /// The rows of one side that wait, by key and time.
 pub(super) struct Waiting<K: KeyForm, T> {
     by_key: K::Map<KeptRows<T>>,
-    /// All rows by time; those of a key in the order in which they wait.
+    /// Whether rows are let go of one by one, or all at once only.
+    is_queued: bool,
+    /// Then all rows by time; those of a key in the order in which they wait.
     due: DueKeys<K::Key>,
     next_number: u64,
     /// Lists of keys that are gone, for others.
@@ -45,6 +47,24 @@ pub(super) struct KeptRows<T> {
 }
 
 impl<K: KeyForm, T> Waiting<K, T> {
+    /// No rows; whether they are let go of one by one, or all at once only.
+    pub(super) fn new(is_queued: bool) -> Self {
+        Self {
+            by_key: K::Map::default(),
+            is_queued,
+            due: DueKeys::default(),
+            next_number: 0,
+            spare: Vec::new(),
+        }
+    }
+
+    /// Lets go of all rows that are not let go of one by one, of so many keys at a time; returns
+    /// whether that is all.
+    pub(super) fn clear_some(&mut self, budget: &mut usize) -> bool {
+        debug_assert!(!self.is_queued || self.due.next_time().is_none());
+        self.by_key.clear_some(budget)
+    }
+
     /// The rows of a key.
     pub(super) fn of_key(&mut self, key: &K::Key) -> Option<&mut KeptRows<T>> {
         self.by_key.state_mut(key)
@@ -81,8 +101,10 @@ impl<K: KeyForm, T> Waiting<K, T> {
                 self.by_key.insert(key, KeptRows { first, rest });
             }
         }
-        self.due.push(time, self.next_number, key.clone());
-        self.next_number += 1;
+        if self.is_queued {
+            self.due.push(time, self.next_number, key.clone());
+            self.next_number += 1;
+        }
         true
     }
 
@@ -138,7 +160,10 @@ impl<K: KeyForm, T> Waiting<K, T> {
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         let rows = self.by_key.sum(|rows| rows.rest().len() + 1);
-        assert_eq!(self.due.len(), rows, "keys go with their last row");
+        assert!(
+            !self.is_queued || self.due.len() == rows,
+            "keys go with their last row"
+        );
         rows
     }
 }
@@ -210,17 +235,6 @@ impl<T> KeptRows<T> {
         match &self.rest {
             Some(rest) => rest,
             None => const { &VecDeque::new() },
-        }
-    }
-}
-
-impl<K: KeyForm, T> Default for Waiting<K, T> {
-    fn default() -> Self {
-        Self {
-            by_key: K::Map::default(),
-            due: DueKeys::default(),
-            next_number: 0,
-            spare: Vec::new(),
         }
     }
 }

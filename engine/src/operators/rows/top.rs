@@ -9,7 +9,7 @@ use crate::error::OperatorError;
 use crate::limits::BATCH_ROWS;
 use crate::operator::{Emitter, RowCounts, SideTag};
 use crate::operators::Ordered;
-use crate::operators::gather::Gather;
+use crate::operators::gather::{Gather, Gathered};
 use crate::operators::late::set_late_rows_aside;
 use crate::operators::top::{Top, TopState};
 use crate::operators::window::{Window, WindowAssigner};
@@ -149,11 +149,11 @@ where
         &mut self.advancing
     }
 
-    fn fill(&mut self) -> Result<bool, OperatorError> {
+    fn fill(&mut self) -> Result<Gathered, OperatorError> {
         while self.output.len() < BATCH_ROWS {
             let next = self.current.take();
             let Some((top, at)) = next.or_else(|| Some((self.state.next_due()?, 0))) else {
-                return Ok(true);
+                return Ok(Gathered::All);
             };
             let Some((rank, row)) = top.rows.get(at) else {
                 continue;
@@ -171,7 +171,7 @@ where
             self.output.push(Row { value, event_time });
             self.current = Some((top, at + 1));
         }
-        Ok(false)
+        Ok(Gathered::Batch)
     }
 
     fn is_empty(&self) -> bool {

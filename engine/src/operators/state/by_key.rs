@@ -30,16 +30,18 @@ impl KeyForm for Numbers {
     type Map<V> = NumberMap<V>;
 }
 
+/// Keys have numbers and come to be very many, so that state must not be copied when it grows.
+pub(crate) struct ManyNumbers;
+
+impl KeyForm for ManyNumbers {
+    type Key = u32;
+    type Map<V> = PagedMap<V>;
+}
+
 /// A map by key.
 pub(crate) trait KeyMap<K, V>: Default {
-    /// The state of `key`.
-    fn get(&self, key: &K) -> Option<&V>;
-
     /// The state of `key`, to change.
     fn state_mut(&mut self, key: &K) -> Option<&mut V>;
-
-    /// The state of `key`; where there is none, that of `make`, if that makes one.
-    fn state_or_make(&mut self, key: &K, make: impl FnOnce() -> Option<V>) -> Option<&mut V>;
 
     /// Gives `key`, which has none, state.
     fn insert(&mut self, key: &K, state: V);
@@ -47,25 +49,17 @@ pub(crate) trait KeyMap<K, V>: Default {
     /// Takes the state of `key`.
     fn remove(&mut self, key: &K) -> Option<V>;
 
+    /// Forgets the state of so many keys at most; returns whether none is left.
+    fn clear_some(&mut self, budget: &mut usize) -> bool;
+
     /// The sum over all state.
     #[cfg(test)]
     fn sum(&self, of: fn(&V) -> usize) -> usize;
 }
 
 impl<K: Eq + Hash + Clone, V> KeyMap<K, V> for HashMap<K, V, FastHash> {
-    fn get(&self, key: &K) -> Option<&V> {
-        self.get(key)
-    }
-
     fn state_mut(&mut self, key: &K) -> Option<&mut V> {
         self.get_mut(key)
-    }
-
-    fn state_or_make(&mut self, key: &K, make: impl FnOnce() -> Option<V>) -> Option<&mut V> {
-        match self.entry(key.clone()) {
-            std::collections::hash_map::Entry::Occupied(entry) => Some(entry.into_mut()),
-            std::collections::hash_map::Entry::Vacant(entry) => Some(entry.insert(make()?)),
-        }
     }
 
     fn insert(&mut self, key: &K, state: V) {
@@ -74,6 +68,15 @@ impl<K: Eq + Hash + Clone, V> KeyMap<K, V> for HashMap<K, V, FastHash> {
 
     fn remove(&mut self, key: &K) -> Option<V> {
         self.remove(key)
+    }
+
+    fn clear_some(&mut self, budget: &mut usize) -> bool {
+        let mut extracted = self.extract_if(|_, _| true);
+        while *budget > 0 && extracted.next().is_some() {
+            *budget -= 1;
+        }
+        drop(extracted);
+        self.is_empty()
     }
 
     #[cfg(test)]
@@ -93,32 +96,17 @@ impl<V> Default for NumberMap<V> {
 
 impl<V> KeyMap<u32, V> for NumberMap<V> {
     #[inline]
-    fn get(&self, key: &u32) -> Option<&V> {
-        self.0.get(*key as usize)?.as_ref()
-    }
-
-    #[inline]
     fn state_mut(&mut self, key: &u32) -> Option<&mut V> {
         self.0.get_mut(*key as usize)?.as_mut()
     }
 
     #[inline]
-    fn state_or_make(&mut self, key: &u32, make: impl FnOnce() -> Option<V>) -> Option<&mut V> {
-        let at = *key as usize;
-        if at >= self.0.len() {
-            self.0.resize_with(at + 1, || None);
-        }
-        let place = &mut self.0[at];
-        if place.is_none() {
-            *place = make();
-        }
-        place.as_mut()
-    }
-
-    #[inline]
     fn insert(&mut self, key: &u32, state: V) {
         let at = *key as usize;
-        if at >= self.0.len() {
+        if at == self.0.len() {
+            return self.0.push(Some(state));
+        }
+        if at > self.0.len() {
             self.0.resize_with(at + 1, || None);
         }
         self.0[at] = Some(state);
@@ -129,8 +117,75 @@ impl<V> KeyMap<u32, V> for NumberMap<V> {
         self.0.get_mut(*key as usize)?.take()
     }
 
+    fn clear_some(&mut self, budget: &mut usize) -> bool {
+        let keep = self.0.len().saturating_sub(*budget);
+        *budget -= self.0.len() - keep;
+        self.0.truncate(keep);
+        keep == 0
+    }
+
     #[cfg(test)]
     fn sum(&self, of: fn(&V) -> usize) -> usize {
         self.0.iter().flatten().map(of).sum()
+    }
+}
+
+/// Keys of a page: enough that pages are few, and so few that an empty one is small.
+const PAGE_KEYS: usize = 1024;
+
+/// A map by small numbers, in pages.
+pub(crate) struct PagedMap<V>(Vec<Box<[Option<V>]>>);
+
+impl<V> PagedMap<V> {
+    #[inline]
+    fn place(&mut self, key: u32) -> Option<&mut Option<V>> {
+        let page = self.0.get_mut(key as usize / PAGE_KEYS)?;
+        page.get_mut(key as usize % PAGE_KEYS)
+    }
+
+    #[inline]
+    fn place_or_make(&mut self, key: u32) -> &mut Option<V> {
+        let at = key as usize / PAGE_KEYS;
+        if at >= self.0.len() {
+            self.0.resize_with(at + 1, || {
+                (0..PAGE_KEYS).map(|_| None).collect::<Box<[_]>>()
+            });
+        }
+        &mut self.0[at][key as usize % PAGE_KEYS]
+    }
+}
+
+impl<V> Default for PagedMap<V> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<V> KeyMap<u32, V> for PagedMap<V> {
+    #[inline]
+    fn state_mut(&mut self, key: &u32) -> Option<&mut V> {
+        self.place(*key)?.as_mut()
+    }
+
+    #[inline]
+    fn insert(&mut self, key: &u32, state: V) {
+        *self.place_or_make(*key) = Some(state);
+    }
+
+    #[inline]
+    fn remove(&mut self, key: &u32) -> Option<V> {
+        self.place(*key)?.take()
+    }
+
+    fn clear_some(&mut self, budget: &mut usize) -> bool {
+        let pages = self.0.len().min(budget.div_ceil(PAGE_KEYS));
+        self.0.truncate(self.0.len() - pages);
+        *budget = budget.saturating_sub(pages * PAGE_KEYS);
+        self.0.is_empty()
+    }
+
+    #[cfg(test)]
+    fn sum(&self, of: fn(&V) -> usize) -> usize {
+        self.0.iter().flatten().flatten().map(of).sum()
     }
 }

@@ -5,9 +5,7 @@ use std::hash::Hash;
 
 use crate::element::EventTime;
 use crate::operators::aggregate::FastHash;
-
-/// Keys that one call forgets, so that many do not hold the core.
-const FORGOTTEN_KEYS_MAX: usize = 65_536;
+use crate::operators::gather::STEP_ITEMS_MAX;
 
 /// What a row is among those of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +82,7 @@ impl<K: Eq + Hash + Clone> FirstSeen<K> {
         let (Some(ttl_ms), Some(watermark)) = (self.ttl_ms, self.watermark) else {
             return true;
         };
-        for _ in 0..FORGOTTEN_KEYS_MAX {
+        for _ in 0..STEP_ITEMS_MAX {
             let Some(oldest) = self.due.first_entry() else {
                 return true;
             };

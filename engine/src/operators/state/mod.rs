@@ -6,7 +6,7 @@ mod first_seen;
 mod keyed;
 mod timers;
 
-pub(crate) use by_key::{KeyForm, KeyMap, Numbers, Values};
+pub(crate) use by_key::{KeyForm, KeyMap, ManyNumbers, Numbers, Values};
 pub(crate) use due::DueKeys;
 pub(crate) use first_seen::{FirstSeen, Seen};
 pub use keyed::KeyedState;

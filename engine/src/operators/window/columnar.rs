@@ -17,7 +17,7 @@ use crate::error::OperatorError;
 use crate::operator::{Emitter, RowCounts, SideTag};
 use crate::operators::SpecError;
 use crate::operators::aggregate::AggregateSpec;
-use crate::operators::gather::Gather;
+use crate::operators::gather::{Gather, Gathered};
 use crate::operators::late::set_late_aside;
 use crate::operators::schema::{require_event_time, require_same_types, results, window_fields};
 
@@ -205,15 +205,15 @@ impl Gather for WindowAggregate {
         &mut self.advancing
     }
 
-    fn fill(&mut self) -> Result<bool, OperatorError> {
+    fn fill(&mut self) -> Result<Gathered, OperatorError> {
         while !self.stage.is_full() {
             let Some(mut firing) = self.firing.take().or_else(|| self.next_firing()) else {
-                return Ok(true);
+                return Ok(Gathered::All);
             };
             self.stage.add(&mut firing, &self.panes);
             self.firing = (!firing.is_staged()).then_some(firing);
         }
-        Ok(false)
+        Ok(Gathered::Batch)
     }
 
     fn is_empty(&self) -> bool {

@@ -1,6 +1,8 @@
 //! Results of windows that are not complete.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
+
+use indexmap::IndexSet;
 
 use super::frontier::Frontier;
 use crate::clock::ProcessingTime;
@@ -34,11 +36,7 @@ pub(super) struct Early {
 }
 
 /// Keys in the order in which they changed.
-#[derive(Default)]
-struct ChangedKeys {
-    keys: Vec<u32>,
-    seen: HashSet<u32, FastHash>,
-}
+type ChangedKeys = IndexSet<u32, FastHash>;
 
 impl Early {
     pub(super) fn new(asked: EarlyResults) -> Self {
@@ -61,7 +59,7 @@ impl Early {
         if let Some(every_ms) = self.asked.every_ms {
             for (time, key) in times.iter().zip(keys) {
                 let pane = frontier.assigner().pane_of(*time).start;
-                self.changed.entry(pane).or_default().add(*key);
+                self.changed.entry(pane).or_default().insert(*key);
             }
             self.due_at
                 .get_or_insert(now.saturating_add_unsigned(every_ms));
@@ -99,12 +97,11 @@ impl Early {
         let mut due: BTreeMap<i128, ChangedKeys> = BTreeMap::new();
         for (pane, changed) in std::mem::take(&mut self.changed) {
             for number in frontier.open_numbers(pane) {
-                let window = due.entry(number).or_default();
-                changed.keys.iter().for_each(|key| window.add(*key));
+                due.entry(number).or_default().extend(&changed);
             }
         }
         due.into_iter()
-            .map(|(number, changed)| (number, changed.keys))
+            .map(|(number, changed)| (number, changed.into_iter().collect()))
             .collect()
     }
 
@@ -123,14 +120,6 @@ impl Early {
             && frontier.is_complete(*first.key())
         {
             first.remove();
-        }
-    }
-}
-
-impl ChangedKeys {
-    fn add(&mut self, key: u32) {
-        if self.seen.insert(key) {
-            self.keys.push(key);
         }
     }
 }

@@ -11,9 +11,7 @@ use crate::element::EventTime;
 use crate::error::OperatorError;
 use crate::operators::SpecError;
 use crate::operators::aggregate::{Accumulators, AggregateSpec, KeyInterner};
-
-/// Keys whose state one step frees, so that freeing a large pane does not hold the core.
-const FREED_KEYS_MAX: usize = 65_536;
+use crate::operators::gather::STEP_ITEMS_MAX;
 
 /// Rows out of order are mostly in a few panes in turn.
 const RECENT_PANES: usize = 4;
@@ -184,7 +182,7 @@ impl Panes {
 
     /// Frees some of what expired; returns whether there is more.
     pub(super) fn free_some(&mut self) -> bool {
-        let mut budget = FREED_KEYS_MAX;
+        let mut budget = STEP_ITEMS_MAX;
         while let Some(expired) = self.expired.last_mut() {
             let keep = expired.keys.len().saturating_sub(budget);
             budget -= expired.keys.len() - keep;

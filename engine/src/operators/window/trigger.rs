@@ -1,7 +1,9 @@
 //! Windows whose results come when a user's own logic says so.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::hash::Hash;
+
+use indexmap::IndexMap;
 
 use super::aggregator::Aggregator;
 use super::assigner::{Window, WindowAssigner};
@@ -12,7 +14,7 @@ use crate::error::OperatorError;
 use crate::limits::BATCH_ROWS;
 use crate::operator::{Emitter, RowCounts, SideTag};
 use crate::operators::aggregate::FastHash;
-use crate::operators::gather::Gather;
+use crate::operators::gather::{Gather, Gathered, STEP_ITEMS_MAX};
 use crate::operators::late::set_late_rows_aside;
 
 /// What becomes of a key's window.
@@ -121,17 +123,15 @@ pub struct TriggeredWindow<T, K, A: Aggregator<T>, Key, Tr: Trigger<T>> {
 }
 
 /// A complete window and the keys that are still to be asked about.
-type Completing<K, S, G> = (Window, std::vec::IntoIter<LiveKey<K, S, G>>);
+type Completing<K, S, G> = (Window, indexmap::map::IntoIter<K, LiveKey<S, G>>);
 
 /// The keys of a window, in the order in which they came.
 struct LiveWindow<K, S, G> {
     window: Window,
-    positions: HashMap<K, usize, FastHash>,
-    keys: Vec<LiveKey<K, S, G>>,
+    keys: IndexMap<K, LiveKey<S, G>, FastHash>,
 }
 
-struct LiveKey<K, S, G> {
-    key: K,
+struct LiveKey<S, G> {
     /// None when it was purged and no row has come since.
     state: Option<S>,
     trigger: G,
@@ -184,14 +184,13 @@ where
                 .entry(window.last())
                 .or_insert_with(|| LiveWindow {
                     window,
-                    positions: HashMap::default(),
-                    keys: Vec::new(),
+                    keys: IndexMap::default(),
                 });
             let live = live.key_mut(&key);
             let state = live.state.get_or_insert_with(|| self.aggregator.create());
             self.aggregator.add(state, &row.value);
             let action = self.trigger.on_row(&mut live.trigger, row, window);
-            let result = live.act(action, window, &self.aggregator)?;
+            let result = live.act(action, &key, window, &self.aggregator)?;
             self.output.extend(result);
         }
         Ok(())
@@ -205,12 +204,12 @@ where
         }
         if let Some((window, keys)) = &mut self.completing {
             let window = *window;
-            let Some(mut live) = keys.next() else {
+            let Some((key, mut live)) = keys.next() else {
                 self.completing = None;
                 return Ok(true);
             };
             let action = self.trigger.on_complete(&mut live.trigger, window);
-            let result = live.act(action, window, &self.aggregator)?;
+            let result = live.act(action, &key, window, &self.aggregator)?;
             self.output.extend(result);
             return Ok(true);
         }
@@ -226,17 +225,15 @@ where
 }
 
 impl<K: Eq + Hash + Clone, S, G: Default> LiveWindow<K, S, G> {
-    fn key_mut(&mut self, key: &K) -> &mut LiveKey<K, S, G> {
-        let at = match self.positions.get(key) {
-            Some(at) => *at,
+    fn key_mut(&mut self, key: &K) -> &mut LiveKey<S, G> {
+        let at = match self.keys.get_index_of(key) {
+            Some(at) => at,
             None => {
-                self.positions.insert(key.clone(), self.keys.len());
-                self.keys.push(LiveKey {
-                    key: key.clone(),
+                let live = LiveKey {
                     state: None,
                     trigger: G::default(),
-                });
-                self.keys.len() - 1
+                };
+                self.keys.insert_full(key.clone(), live).0
             }
         };
         &mut self.keys[at]
@@ -246,10 +243,11 @@ impl<K: Eq + Hash + Clone, S, G: Default> LiveWindow<K, S, G> {
 /// A result, if the window gives one.
 type Fired<K, R> = Option<Row<WindowResult<K, R>>>;
 
-impl<K: Clone, S, G> LiveKey<K, S, G> {
-    fn act<T, A: Aggregator<T, Accumulator = S>>(
+impl<S, G> LiveKey<S, G> {
+    fn act<K: Clone, T, A: Aggregator<T, Accumulator = S>>(
         &mut self,
         action: TriggerAction,
+        key: &K,
         window: Window,
         aggregator: &A,
     ) -> Result<Fired<K, A::Result>, OperatorError> {
@@ -264,7 +262,7 @@ impl<K: Clone, S, G> LiveKey<K, S, G> {
         if action == TriggerAction::FireAndPurge {
             self.state = None;
         }
-        let key = self.key.clone();
+        let key = key.clone();
         let result = WindowResult { key, window, value };
         Ok(Some(Row::at(window.last(), result)))
     }
@@ -303,13 +301,17 @@ where
         &mut self.advancing
     }
 
-    fn fill(&mut self) -> Result<bool, OperatorError> {
-        while self.output.len() < BATCH_ROWS {
+    fn fill(&mut self) -> Result<Gathered, OperatorError> {
+        // Rows and keys may give no results, however many they are.
+        for _ in 0..STEP_ITEMS_MAX {
+            if self.output.len() >= BATCH_ROWS {
+                return Ok(Gathered::Batch);
+            }
             if !self.go_on()? {
-                return Ok(true);
+                return Ok(Gathered::All);
             }
         }
-        Ok(false)
+        Ok(Gathered::Enough)
     }
 
     fn is_empty(&self) -> bool {

@@ -1,7 +1,10 @@
 //! Aggregates by key and window over typed rows.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::hash::Hash;
+
+use indexmap::map::IntoIter;
+use indexmap::{IndexMap, IndexSet};
 
 use super::aggregator::Aggregator;
 use super::assigner::{Window, WindowAssigner};
@@ -12,7 +15,7 @@ use crate::error::OperatorError;
 use crate::limits::BATCH_ROWS;
 use crate::operator::{Emitter, RowCounts, SideTag};
 use crate::operators::aggregate::FastHash;
-use crate::operators::gather::Gather;
+use crate::operators::gather::{Gather, Gathered, STEP_ITEMS_MAX};
 use crate::operators::late::emit_late_rows;
 
 /// The result of one key in one window.
@@ -58,6 +61,8 @@ pub struct KeyedWindow<T, K, A: Aggregator<T>, Key> {
     frontier: Frontier,
     late: Option<SideTag<Rows<T>>>,
     panes: BTreeMap<EventTime, LivePane<K, A::Accumulator>>,
+    /// What is left of panes that are past.
+    expired: Vec<IntoIter<K, A::Accumulator>>,
     updates: VecDeque<(i128, Vec<K>)>,
     firing: Option<(Window, std::vec::IntoIter<K>)>,
     advancing: Option<Watermark>,
@@ -71,40 +76,7 @@ type NextResult<K, R> = Option<Row<WindowResult<K, R>>>;
 /// The accumulators of a pane, in the order in which their keys came.
 struct LivePane<K, A> {
     last: EventTime,
-    positions: HashMap<K, usize, FastHash>,
-    accumulators: Vec<(K, A)>,
-}
-
-impl<K: Eq + Hash + Clone, A> LivePane<K, A> {
-    fn new(last: EventTime) -> Self {
-        Self {
-            last,
-            positions: HashMap::default(),
-            accumulators: Vec::new(),
-        }
-    }
-
-    fn accumulator(&self, key: &K) -> Option<&A> {
-        let position = self.positions.get(key)?;
-        Some(&self.accumulators[*position].1)
-    }
-
-    fn accumulator_mut(&mut self, key: K, create: impl FnOnce() -> A) -> &mut A {
-        let Self {
-            positions,
-            accumulators,
-            ..
-        } = self;
-        let position = match positions.get(&key) {
-            Some(position) => *position,
-            None => {
-                accumulators.push((key.clone(), create()));
-                positions.insert(key, accumulators.len() - 1);
-                accumulators.len() - 1
-            }
-        };
-        &mut accumulators[position].1
-    }
+    accumulators: IndexMap<K, A, FastHash>,
 }
 
 impl<T, K, A, Key> KeyedWindow<T, K, A, Key>
@@ -130,6 +102,7 @@ where
             frontier: Frontier::new(assigner, allowed_lateness_ms),
             late,
             panes: BTreeMap::new(),
+            expired: Vec::new(),
             updates: VecDeque::new(),
             firing: None,
             advancing: None,
@@ -161,11 +134,12 @@ where
             }
             self.counts.accepted_late_rows += u64::from(is_late);
             let pane = self.frontier.assigner().pane_of(time);
-            let live = self
-                .panes
-                .entry(pane.start)
-                .or_insert_with(|| LivePane::new(pane.last));
-            let accumulator = live.accumulator_mut(key, || self.aggregator.create());
+            let live = self.panes.entry(pane.start).or_insert_with(|| LivePane {
+                last: pane.last,
+                accumulators: IndexMap::default(),
+            });
+            let accumulator = live.accumulators.entry(key);
+            let accumulator = accumulator.or_insert_with(|| self.aggregator.create());
             self.aggregator.add(accumulator, &row.value);
         }
         self.updates.extend(changed);
@@ -199,21 +173,17 @@ where
         let window = self
             .frontier
             .next_complete(watermark.timestamp, &self.panes)?;
-        let mut seen = HashSet::with_hasher(FastHash::default());
         let live = self.panes.range(window.start()..=window.last());
-        let keys = live
-            .flat_map(|(_, pane)| pane.accumulators.iter().map(|(key, _)| key))
-            .filter(|key| seen.insert(*key))
-            .cloned()
-            .collect();
-        Some((window, keys))
+        let keys = live.flat_map(|(_, pane)| pane.accumulators.keys());
+        let keys: IndexSet<&K, FastHash> = keys.collect();
+        Some((window, keys.into_iter().cloned().collect()))
     }
 
     fn combine(&self, window: Window, key: &K) -> Result<A::Result, OperatorError> {
         let mut parts = self
             .panes
             .range(window.start()..=window.last())
-            .filter_map(|(_, pane)| pane.accumulator(key));
+            .filter_map(|(_, pane)| pane.accumulators.get(key));
         if self.frontier.assigner().is_tumbling() {
             let only = parts.next().expect("a window that fires has the key");
             return self.aggregator.result(only);
@@ -229,7 +199,7 @@ where
             if Some(first.get().last) > self.frontier.late_through() {
                 return;
             }
-            first.remove();
+            self.expired.push(first.remove().accumulators.into_iter());
         }
     }
 }
@@ -262,14 +232,14 @@ where
         &mut self.advancing
     }
 
-    fn fill(&mut self) -> Result<bool, OperatorError> {
+    fn fill(&mut self) -> Result<Gathered, OperatorError> {
         while self.output.len() < BATCH_ROWS {
             match self.next_result()? {
                 Some(row) => self.output.push(row),
-                None => return Ok(true),
+                None => return Ok(Gathered::All),
             }
         }
-        Ok(false)
+        Ok(Gathered::Batch)
     }
 
     fn is_empty(&self) -> bool {
@@ -285,6 +255,18 @@ where
             self.advanced(watermark.timestamp);
         }
         watermark
+    }
+
+    fn free_some(&mut self) -> Result<bool, OperatorError> {
+        let mut budget = STEP_ITEMS_MAX;
+        while let Some(expired) = self.expired.last_mut() {
+            budget -= expired.take(budget).count();
+            if budget == 0 {
+                return Ok(false);
+            }
+            self.expired.pop();
+        }
+        Ok(true)
     }
 
     fn row_counts(&self) -> Option<RowCounts> {

@@ -122,6 +122,7 @@ impl RegionEncoder {
     /// # Panics
     /// If nothing was prepared.
     pub fn write(&mut self, stamp: u64, out: &mut impl RegionOut) {
+        // Invariant: callers prepare before they write, whatever they were given.
         let prepared = self.prepared.take().expect("a batch was prepared");
         let message = self.known.as_mut().and_then(|known| known.message.take());
         self.front.clear();

@@ -1,12 +1,11 @@
 //! Accepting.
 
-use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, acceptfrom_with};
 
-use crate::driver::accept_error::{is_of_the_connection, is_of_the_moment};
+use crate::driver::accept_error::{Failures, Then};
 use crate::driver::{Completion, ListenerId, Socket};
 
 /// Connections that one poll accepts of a listener; the rest waits in its queue.
@@ -16,8 +15,7 @@ pub(super) struct Listener {
     pub(super) socket: TcpListener,
     /// It is looked away from, until descriptors or memory may be there again.
     pub(super) delayed: bool,
-    /// The caller knows of the delay.
-    told: bool,
+    failures: Failures,
 }
 
 /// What a listener waits for.
@@ -35,7 +33,7 @@ impl Listener {
         Self {
             socket,
             delayed: false,
-            told: false,
+            failures: Failures::default(),
         }
     }
 
@@ -49,7 +47,7 @@ impl Listener {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
             match acceptfrom_with(&self.socket, flags) {
                 Ok((socket, peer)) => {
-                    self.told = false;
+                    self.failures.clear();
                     completions.push(Completion::Accepted {
                         listener,
                         socket: Socket::Tcp(TcpStream::from(socket)),
@@ -57,19 +55,11 @@ impl Listener {
                     });
                 }
                 Err(Errno::AGAIN) => return Next::Wait,
-                Err(error) if is_of_the_connection(error) => {}
-                Err(error) if is_of_the_moment(error) => {
-                    if !std::mem::replace(&mut self.told, true) {
-                        let error = io::Error::from(error);
-                        completions.push(Completion::AcceptDelayed { listener, error });
-                    }
-                    return Next::Delay;
-                }
-                Err(error) => {
-                    let error = io::Error::from(error);
-                    completions.push(Completion::ListenerFailed { listener, error });
-                    return Next::Stop;
-                }
+                Err(error) => match self.failures.judge(error, listener, completions) {
+                    Then::Again => {}
+                    Then::Later => return Next::Delay,
+                    Then::Stop => return Next::Stop,
+                },
             }
         }
         Next::Wait

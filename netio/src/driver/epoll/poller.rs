@@ -14,13 +14,11 @@ use rustix::time::{
 };
 
 use super::accept::Listener;
+use crate::driver::accept_error::RETRY_AFTER_NS;
 use crate::driver::slots::Key;
 
 /// Events that one poll takes; the rest waits in the kernel, in turn.
 const EVENTS_MAX: usize = 256;
-
-/// How long accepting pauses when no descriptor or memory is left, in nanoseconds.
-const RETRY_AFTER_NS: i64 = 50_000_000;
 
 /// What a connection is registered for, once and for all.
 const CONNECTION_EVENTS: EventFlags = EventFlags::IN
@@ -97,7 +95,7 @@ impl Poller {
         let data = data(KIND_LISTENER, key);
         epoll::modify(&self.epoll, &listener.socket, data, EventFlags::empty())?;
         listener.delayed = true;
-        self.set_retry(RETRY_AFTER_NS)
+        self.set_retry(RETRY_AFTER_NS.into())
     }
 
     /// Looks at the listeners again that were looked away from.

@@ -140,7 +140,7 @@ impl<S: Stream> Connection<S> {
     }
 
     pub(super) fn read_body(&mut self, body: Body) {
-        debug_assert!(self.body.is_none(), "one body at a time");
+        assert!(self.body.is_none(), "one body at a time");
         self.body = Some(body);
     }
 

@@ -105,6 +105,9 @@ impl Connection {
     }
 
     pub(super) fn read_body(&mut self, body: Body, done: &mut Vec<Completion>) {
+        if self.stage == Stage::Closing {
+            return;
+        }
         assert!(self.body.is_none(), "one body at a time");
         let is_over = self.ended || self.stage != Stage::Open || body.remaining() == 0;
         self.body = Some(body);
@@ -235,7 +238,8 @@ impl Connection {
 
     /// Asks for what comes next, and tells whether the connection is to go.
     pub(super) fn proceed(&mut self, io: &mut Io, done: &mut Vec<Completion>) -> Next {
-        if self.is_broken_and_drained()
+        if self.stage != Stage::Closing
+            && self.is_broken_and_drained()
             && let Some(error) = self.take_broken()
         {
             self.lose(error, done);

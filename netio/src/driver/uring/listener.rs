@@ -1,6 +1,5 @@
 //! One listening socket.
 
-use std::io;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{FromRawFd, OwnedFd};
 
@@ -8,7 +7,7 @@ use rustix::io::Errno;
 
 use super::ring::{Done, Ring};
 use super::token::{Operation, Token};
-use crate::driver::accept_error::{is_of_the_connection, is_of_the_moment};
+use crate::driver::accept_error::{Failures, Then};
 use crate::driver::slots::Key;
 use crate::driver::{Completion, ListenerId, Socket};
 
@@ -20,8 +19,7 @@ pub(super) struct Listener {
     under_way: Option<Operation>,
     /// To be dropped, once nothing is under way.
     stopping: bool,
-    /// The caller knows that accepting waits.
-    told: bool,
+    failures: Failures,
 }
 
 /// What becomes of a listening socket.
@@ -38,7 +36,7 @@ impl Listener {
             socket,
             under_way: None,
             stopping: false,
-            told: false,
+            failures: Failures::default(),
         }
     }
 
@@ -67,7 +65,7 @@ impl Listener {
         match came.result {
             Ok(_) => {
                 if let Some(socket) = socket.map(TcpStream::from) {
-                    self.told = false;
+                    self.failures.clear();
                     done.push(Completion::Accepted {
                         listener,
                         peer: socket.peer_addr().ok(),
@@ -76,19 +74,11 @@ impl Listener {
                 }
             }
             Err(Errno::TIME | Errno::CANCELED) => {}
-            Err(error) if is_of_the_connection(error) => {}
-            Err(error) if is_of_the_moment(error) => {
-                if !std::mem::replace(&mut self.told, true) {
-                    let error = io::Error::from(error);
-                    done.push(Completion::AcceptDelayed { listener, error });
-                }
-                return Retry::Later;
-            }
-            Err(error) => {
-                self.stopping = true;
-                let error = io::Error::from(error);
-                done.push(Completion::ListenerFailed { listener, error });
-            }
+            Err(error) => match self.failures.judge(error, listener, done) {
+                Then::Again => {}
+                Then::Later => return Retry::Later,
+                Then::Stop => self.stopping = true,
+            },
         }
         Retry::AtOnce
     }

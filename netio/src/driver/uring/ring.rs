@@ -19,9 +19,10 @@ use super::chunks::ChunkRing;
 use super::message::Message;
 use super::token::{Operation, Token};
 use super::{Mode, Settings};
+use crate::driver::accept_error::RETRY_AFTER_NS;
 
 /// After this long accepting is tried again when descriptors or memory were missing.
-static RETRY_AFTER: Timespec = Timespec::new().nsec(50_000_000);
+static RETRY_AFTER: Timespec = Timespec::new().nsec(RETRY_AFTER_NS);
 
 /// A ring of operations, for the thread that made it.
 ///

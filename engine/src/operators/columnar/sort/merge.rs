@@ -7,6 +7,7 @@ use arrow::array::RecordBatch;
 use arrow::compute::interleave_record_batch;
 use arrow::row::Rows;
 
+use crate::batch::Payload;
 use crate::connect::spill::{SpillReader, SpilledFile};
 use crate::error::OperatorError;
 use crate::limits::BATCH_ROWS;
@@ -14,11 +15,15 @@ use crate::limits::BATCH_ROWS;
 /// Merges sorted runs. Of equal rows those of earlier runs come first. It blocks.
 pub(super) struct Merge<'a, K> {
     keys_of: K,
+    /// Bytes that a merged batch has, about, and that rows which were all given hold on to.
+    piece_bytes_max: usize,
     runs: Vec<RunReader<'a>>,
     /// The runs that have rows left, that with the least row on top.
     heads: BinaryHeap<Head>,
     /// The batches that rows are taken from.
     batches: Vec<RecordBatch>,
+    /// Bytes of those of which all rows were taken.
+    done_bytes: usize,
 }
 
 /// The files of a run that have not been read.
@@ -32,6 +37,8 @@ struct Head {
     run: usize,
     keys: Rows,
     row: usize,
+    /// Bytes of the batch.
+    bytes: usize,
     /// The batch of the row among those that rows are taken from.
     batch: usize,
 }
@@ -39,14 +46,20 @@ struct Head {
 impl<'a, K: Fn(&RecordBatch) -> Result<Rows, OperatorError>> Merge<'a, K> {
     /// Begins to read `runs`. `keys_of` brings rows into a form in which their order is that of
     /// their bytes.
-    pub(super) fn new(runs: &'a [Vec<SpilledFile>], keys_of: K) -> Result<Self, OperatorError> {
+    pub(super) fn new(
+        runs: impl Iterator<Item = &'a [SpilledFile]>,
+        piece_bytes_max: usize,
+        keys_of: K,
+    ) -> Result<Self, OperatorError> {
         let mut merge = Self {
             keys_of,
+            piece_bytes_max,
             runs: Vec::new(),
             heads: BinaryHeap::new(),
             batches: Vec::new(),
+            done_bytes: 0,
         };
-        for (run, files) in runs.iter().enumerate() {
+        for (run, files) in runs.enumerate() {
             merge.runs.push(RunReader {
                 files: files.iter(),
                 reader: None,
@@ -61,15 +74,21 @@ impl<'a, K: Fn(&RecordBatch) -> Result<Rows, OperatorError>> Merge<'a, K> {
     /// The next rows in order; none when all were given.
     pub(super) fn next_batch(&mut self) -> Result<Option<RecordBatch>, OperatorError> {
         let mut picked = Vec::new();
-        while picked.len() < BATCH_ROWS {
+        let mut picked_bytes = 0;
+        while picked.len() < BATCH_ROWS
+            && picked_bytes < self.piece_bytes_max
+            && self.done_bytes < self.piece_bytes_max
+        {
             let Some(mut head) = self.heads.peek_mut() else {
                 break;
             };
             picked.push((head.batch, head.row));
             head.row += 1;
+            picked_bytes += head.bytes / head.keys.num_rows();
             if head.row < head.keys.num_rows() {
                 continue;
             }
+            self.done_bytes += head.bytes;
             let run = std::collections::binary_heap::PeekMut::pop(head).run;
             if let Some(next) = self.next_head(run)? {
                 self.heads.push(next);
@@ -94,6 +113,7 @@ impl<'a, K: Fn(&RecordBatch) -> Result<Rows, OperatorError>> Merge<'a, K> {
         }
         self.batches = batches;
         self.heads = heads.into();
+        self.done_bytes = 0;
     }
 
     fn next_head(&mut self, run: usize) -> Result<Option<Head>, OperatorError> {
@@ -101,11 +121,13 @@ impl<'a, K: Fn(&RecordBatch) -> Result<Rows, OperatorError>> Merge<'a, K> {
             return Ok(None);
         };
         let keys = (self.keys_of)(&batch)?;
+        let bytes = batch.bytes();
         self.batches.push(batch);
         Ok(Some(Head {
             run,
             keys,
             row: 0,
+            bytes,
             batch: self.batches.len() - 1,
         }))
     }

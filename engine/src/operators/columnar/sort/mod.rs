@@ -2,10 +2,10 @@
 
 mod key;
 mod merge;
+mod runs;
 mod sorter;
 
 use std::path::PathBuf;
-use std::thread::JoinHandle;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -44,7 +44,8 @@ pub struct SortSpec {
     /// The columns to order by, the most significant first; at least one.
     pub order: Vec<SortKey>,
     /// Bytes of rows that are held in memory; when there are more, they are sorted and spilled.
-    /// Default: 256 MiB.
+    /// Merging what was spilled takes no more either, or what two rows take and 1 MiB, if that is
+    /// more. Default: 256 MiB.
     pub memory_max_bytes: usize,
     /// The folder in which it makes a folder of its own when it spills. Default: the system's
     /// folder for such files.
@@ -73,13 +74,12 @@ pub struct Sort {
     spilled_bytes: u64,
 }
 
-/// The worker's end of the thread that sorts. Dropping it stops the thread and waits for it, so
-/// that nothing that was spilled stays.
+/// The worker's end of the thread that sorts. Dropping it tells the thread to stop, and does not
+/// wait until it has removed what was spilled: neither a sort nor a disk may hold up a worker.
 struct Thread {
     /// None after the end of the stream.
     sender: Option<SideSender<RecordBatch>>,
     sorted: SideReceiver<Sorted>,
-    handle: Option<JoinHandle<()>>,
 }
 
 impl SortSpec {
@@ -236,23 +236,17 @@ impl Thread {
         let (sender, batches) = side_channel(channel.0, channel.1, bell.clone(), side.clone());
         let (results, sorted) = side_channel(channel.0, channel.1, side, bell.clone());
         let state = SortThread::new(sorter, batches, results);
-        let handle = thread::spawn("ringway-sort", state, SortThread::run, SortThread::panicked)?;
+        // It ends by itself, at the end or when it sees that this end is gone.
+        drop(thread::spawn(
+            "ringway-sort",
+            state,
+            SortThread::run,
+            SortThread::panicked,
+        )?);
         Ok(Self {
             sender: Some(sender),
             sorted,
-            handle: Some(handle),
         })
-    }
-}
-
-impl Drop for Thread {
-    fn drop(&mut self) {
-        self.sorted.close();
-        self.sender = None;
-        if let Some(handle) = self.handle.take() {
-            // A panic was caught inside, and told.
-            let _ = handle.join();
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The thread that sorts: in memory as long as there is room, and then in runs on the disk.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
@@ -9,17 +10,15 @@ use arrow::row::{RowConverter, Rows};
 use ringway_shm::PopError;
 
 use crate::batch::Payload;
-use crate::connect::ArrowCompression;
 use crate::connect::side::channel::{Gone, SideReceiver, SideSender};
-use crate::connect::spill::{SpillBudget, SpillFolder, SpillWriter, SpilledFile};
 use crate::error::OperatorError;
 use crate::limits::BATCH_ROWS;
 
 use super::SortSpec;
 use super::merge::Merge;
-
-/// Runs that are merged at a time: each needs an open file and two batches.
-const MERGED_RUNS_MAX: usize = 64;
+#[cfg(test)]
+use super::runs::Run;
+use super::runs::{MergeBounds, RunWriter, SpilledRuns};
 
 /// What the thread tells.
 pub(super) enum Sorted {
@@ -37,9 +36,19 @@ pub(super) struct SortThread {
 }
 
 /// Why the thread stops before the end.
-enum Stop {
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// Nobody wants to know any more.
     Gone,
     Failed(OperatorError),
+}
+
+/// Takes what is sorted.
+pub(super) trait GivesSorted {
+    fn give(&mut self, sorted: Sorted) -> Result<(), Stop>;
+
+    /// Whether nobody wants it any more: long work stops then.
+    fn is_gone(&self) -> bool;
 }
 
 impl SortThread {
@@ -74,26 +83,17 @@ impl SortThread {
     }
 
     fn sort(&mut self) -> Result<(), Stop> {
-        let Some(mut sorter) = self.sorter.take() else {
+        let (Some(mut sorter), Some(results)) = (self.sorter.take(), &mut self.results) else {
             return Ok(());
         };
         loop {
             match self.batches.pop() {
-                Ok(batch) => sorter.add(batch)?,
+                Ok(batch) => sorter.add(batch, &|| results.is_abandoned())?,
                 Err(PopError::Finished) => break,
                 Err(PopError::Empty | PopError::Abandoned) => return Err(Stop::Gone),
             }
         }
-        let Some(results) = &mut self.results else {
-            return Err(Stop::Gone);
-        };
-        sorter.finish(&mut |sorted| {
-            let bytes = match &sorted {
-                Sorted::Batch(batch) => batch.bytes(),
-                _ => 0,
-            };
-            Ok(results.push(sorted, bytes)?)
-        })
+        sorter.finish(results)
     }
 
     fn fail(&mut self, error: OperatorError) {
@@ -104,6 +104,20 @@ impl SortThread {
         }
         // Not before it is told why.
         self.batches.close();
+    }
+}
+
+impl GivesSorted for SideSender<Sorted> {
+    fn give(&mut self, sorted: Sorted) -> Result<(), Stop> {
+        let bytes = match &sorted {
+            Sorted::Batch(batch) => batch.bytes(),
+            _ => 0,
+        };
+        Ok(self.push(sorted, bytes)?)
+    }
+
+    fn is_gone(&self) -> bool {
+        self.is_abandoned()
     }
 }
 
@@ -128,16 +142,9 @@ pub(super) struct Sorter {
     /// Of each held batch, its rows in a form in which their order is that of their bytes.
     keys: Vec<Rows>,
     held_bytes: usize,
+    /// The most bytes of keys for a byte of rows that a batch had.
+    key_share: f64,
     spilled: Option<SpilledRuns>,
-}
-
-/// The runs on the disk, each sorted, in the order in which their rows came.
-struct SpilledRuns {
-    folder: Arc<SpillFolder>,
-    budget: SpillBudget,
-    runs: Vec<Vec<SpilledFile>>,
-    written: usize,
-    bytes: u64,
 }
 
 impl Sorter {
@@ -149,41 +156,56 @@ impl Sorter {
             held: Vec::new(),
             keys: Vec::new(),
             held_bytes: 0,
+            key_share: 0.0,
             spilled: None,
         }
     }
 
-    fn add(&mut self, batch: RecordBatch) -> Result<(), OperatorError> {
+    pub(super) fn add(
+        &mut self,
+        batch: RecordBatch,
+        is_gone: &dyn Fn() -> bool,
+    ) -> Result<(), Stop> {
         // Of one schema all of them, so that rows of several can be put into one batch.
         let batch = RecordBatch::try_new(self.schema.clone(), batch.columns().to_vec())?;
         let keys = self.keys_of(&batch)?;
-        self.held_bytes +=
-            batch.bytes() + keys.size() + size_of::<(usize, usize)>() * batch.num_rows();
+        let (bytes, key_bytes) = (batch.bytes(), keys.size());
+        self.key_share = self.key_share.max(key_bytes as f64 / bytes.max(1) as f64);
+        self.held_bytes += bytes + key_bytes + size_of::<(usize, usize)>() * batch.num_rows();
         self.held.push(batch);
         self.keys.push(keys);
         if self.held_bytes > self.spec.memory_max_bytes {
-            self.spill()?;
+            self.spill(is_gone)?;
         }
         Ok(())
     }
 
     /// Gives all rows in order.
-    fn finish(mut self, give: &mut dyn FnMut(Sorted) -> Result<(), Stop>) -> Result<(), Stop> {
+    pub(super) fn finish(mut self, out: &mut dyn GivesSorted) -> Result<(), Stop> {
         if self.spilled.is_none() {
             let order = self.order_of_held();
-            return in_batches(&self.held, &order, &mut |batch| give(Sorted::Batch(batch)));
+            return in_batches(&self.held, &order, &mut |batch| {
+                out.give(Sorted::Batch(batch))
+            });
         }
-        self.spill()?;
-        self.merge_until_few()?;
+        self.spill(&|| out.is_gone())?;
+        self.merge_until_few(&|| out.is_gone())?;
         let Some(spilled) = &self.spilled else {
             return Ok(());
         };
-        give(Sorted::Spilled(spilled.bytes))?;
-        let mut merge = Merge::new(&spilled.runs, |batch| self.keys_of(batch))?;
+        out.give(Sorted::Spilled(spilled.bytes()))?;
+        let mut merge = self.merge(spilled, 0..spilled.runs().len())?;
         while let Some(batch) = merge.next_batch()? {
-            give(Sorted::Batch(batch))?;
+            out.give(Sorted::Batch(batch))?;
         }
         Ok(())
+    }
+
+    /// Bytes of the largest batch that merging has to hold, with what its rows are compared by.
+    #[cfg(test)]
+    pub(super) fn largest_batch_bytes(&self) -> usize {
+        let runs = self.spilled.iter().flat_map(SpilledRuns::runs);
+        runs.map(Run::batch_bytes_max).max().unwrap_or(0)
     }
 
     fn keys_of(&self, batch: &RecordBatch) -> Result<Rows, OperatorError> {
@@ -209,7 +231,7 @@ impl Sorter {
     }
 
     /// Writes what is held to the disk, as a run.
-    fn spill(&mut self) -> Result<(), OperatorError> {
+    fn spill(&mut self, is_gone: &dyn Fn() -> bool) -> Result<(), Stop> {
         if self.held.is_empty() {
             return Ok(());
         }
@@ -218,85 +240,68 @@ impl Sorter {
         let held = std::mem::take(&mut self.held);
         self.held_bytes = 0;
         let mut writer = self.writer()?;
-        let mut write =
-            |batch: RecordBatch| -> Result<(), OperatorError> { Ok(writer.write(&batch)?) };
-        in_batches(&held, &order, &mut write)?;
-        self.runs()?.end_run(writer, None)
+        in_batches(&held, &order, &mut |batch| writer.write(&batch, is_gone))?;
+        let run = writer.finish()?;
+        self.runs()?.push(run);
+        Ok(())
     }
 
-    /// Merges runs that follow each other until few are left.
-    fn merge_until_few(&mut self) -> Result<(), OperatorError> {
+    /// Merges runs that follow each other until all that are left can be merged at once.
+    fn merge_until_few(&mut self, is_gone: &dyn Fn() -> bool) -> Result<(), Stop> {
+        let bounds = MergeBounds::new(self.spec.memory_max_bytes);
+        let mut from = 0;
         while let Some(spilled) = &self.spilled
-            && spilled.runs.len() > MERGED_RUNS_MAX
+            && let Some(merged) = bounds.next_merge(spilled.runs(), &mut from)
         {
-            // No more than are too many, so that most rows are merged once only.
-            let merged = MERGED_RUNS_MAX.min(spilled.runs.len() - MERGED_RUNS_MAX + 1);
-            let runs = spilled.runs[..merged].to_vec();
             let mut writer = self.writer()?;
-            let mut merge = Merge::new(&runs, |batch| self.keys_of(batch))?;
+            let Some(spilled) = &self.spilled else { break };
+            let mut merge = self.merge(spilled, merged.clone())?;
             while let Some(batch) = merge.next_batch()? {
-                writer.write(&batch)?;
+                writer.write(&batch, is_gone)?;
             }
             drop(merge);
-            self.runs()?.end_run(writer, Some(merged))?;
+            let run = writer.finish()?;
+            self.runs()?.replace(merged, run);
         }
         Ok(())
     }
 
-    fn writer(&mut self) -> Result<SpillWriter, OperatorError> {
+    fn merge<'a>(
+        &'a self,
+        spilled: &'a SpilledRuns,
+        runs: Range<usize>,
+    ) -> Result<Merge<'a, impl Fn(&RecordBatch) -> Result<Rows, OperatorError>>, OperatorError>
+    {
+        let bounds = MergeBounds::new(self.spec.memory_max_bytes);
+        let runs = spilled.runs()[runs].iter().map(|run| run.files());
+        Merge::new(runs, bounds.piece_bytes_max(), |batch| self.keys_of(batch))
+    }
+
+    fn writer(&mut self) -> Result<RunWriter, OperatorError> {
         let compression = self.spec.compression;
-        Ok(self.runs()?.writer(compression))
+        let bounds = MergeBounds::new(self.spec.memory_max_bytes);
+        let key_share = self.key_share;
+        Ok(self.runs()?.writer(compression, bounds, key_share))
     }
 
     fn runs(&mut self) -> Result<&mut SpilledRuns, OperatorError> {
         let spilled = match self.spilled.take() {
             Some(spilled) => spilled,
-            None => SpilledRuns {
-                folder: Arc::new(SpillFolder::create(self.spec.spill_dir.as_deref())?),
-                budget: SpillBudget::new(self.spec.spill_max_bytes),
-                runs: Vec::new(),
-                written: 0,
-                bytes: 0,
-            },
+            None => SpilledRuns::new(self.spec.spill_dir.as_deref(), self.spec.spill_max_bytes)?,
         };
         Ok(self.spilled.insert(spilled))
     }
 }
 
-impl SpilledRuns {
-    fn writer(&mut self, compression: ArrowCompression) -> SpillWriter {
-        let stem = format!("run-{}", self.written);
-        self.written += 1;
-        let (folder, budget) = (self.folder.clone(), self.budget.clone());
-        SpillWriter::new(folder, stem, compression, budget)
-    }
-
-    /// A run is written: behind all others, or in place of the first so many.
-    fn end_run(&mut self, writer: SpillWriter, merged: Option<usize>) -> Result<(), OperatorError> {
-        let run = writer.finish()?;
-        self.bytes += run.iter().map(SpilledFile::bytes).sum::<u64>();
-        let Some(merged) = merged else {
-            self.runs.push(run);
-            return Ok(());
-        };
-        for file in self.runs.splice(..merged, [run]).flatten() {
-            self.budget.give_back(file.bytes());
-            file.remove();
-        }
-        Ok(())
-    }
-}
-
 /// The rows of `batches` in the order of `order`.
-fn in_batches<E: From<OperatorError>>(
+fn in_batches(
     batches: &[RecordBatch],
     order: &[(usize, usize)],
-    give: &mut dyn FnMut(RecordBatch) -> Result<(), E>,
-) -> Result<(), E> {
+    give: &mut dyn FnMut(RecordBatch) -> Result<(), Stop>,
+) -> Result<(), Stop> {
     let batches: Vec<&RecordBatch> = batches.iter().collect();
     for part in order.chunks(BATCH_ROWS) {
-        let batch = interleave_record_batch(&batches, part);
-        give(batch.map_err(|error| E::from(OperatorError::from(error)))?)?;
+        give(interleave_record_batch(&batches, part)?)?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema};
 use arrow::record_batch::RecordBatchOptions;
 
+use super::sorter::{GivesSorted, Stop};
 use super::*;
 use crate::element::{StreamElement, Watermark};
 use crate::operators::columnar::samples::numbers;
@@ -277,4 +278,110 @@ fn a_batch_of_other_types_than_planned_is_an_error() {
     let empty = Arc::new(Schema::empty());
     let other = RecordBatch::try_new_with_options(empty, Vec::new(), &none).unwrap();
     assert!(harness.process(other).is_err());
+}
+
+/// Takes batches until it is gone.
+struct Taker {
+    batches: Vec<RecordBatch>,
+    is_gone: bool,
+}
+
+impl GivesSorted for Taker {
+    fn give(&mut self, sorted: Sorted) -> Result<(), Stop> {
+        if let Sorted::Batch(batch) = sorted {
+            self.batches.push(batch);
+        }
+        Ok(())
+    }
+
+    fn is_gone(&self) -> bool {
+        self.is_gone
+    }
+}
+
+fn sorter(folder: &Path, memory_max_bytes: usize, batches: &[RecordBatch]) -> Sorter {
+    let mut spec = SortSpec::new(vec![SortKey::ascending(1)]);
+    spec.memory_max_bytes = memory_max_bytes;
+    spec.spill_dir = Some(folder.to_owned());
+    let schema = batches[0].schema();
+    let converter = order_converter(&schema, &spec.order).unwrap();
+    let mut sorter = Sorter::new(schema, spec, converter);
+    for batch in batches {
+        sorter.add(batch.clone(), &|| false).unwrap();
+    }
+    sorter
+}
+
+#[test]
+fn a_sort_that_nobody_waits_for_stops_before_it_has_merged_anything() {
+    let folder = tempfile::tempdir().unwrap();
+    let batches: Vec<_> = (0..100).map(|n| numbers(&[Some(n)])).collect();
+    let sorter = sorter(folder.path(), 1, &batches);
+    let files = || {
+        let folder = std::fs::read_dir(folder.path()).unwrap().next().unwrap();
+        std::fs::read_dir(folder.unwrap().path()).unwrap().count()
+    };
+    assert_eq!(files(), 100 + 1, "each run and the lock");
+    let mut taker = Taker {
+        batches: Vec::new(),
+        is_gone: true,
+    };
+    assert!(matches!(sorter.finish(&mut taker), Err(Stop::Gone)));
+    assert!(taker.batches.is_empty());
+    assert!(is_empty(folder.path()));
+}
+
+#[test]
+fn dropping_a_sort_does_not_wait_for_its_thread() {
+    let mut random = Random::new("dropping_a_sort_does_not_wait_for_its_thread");
+    let values: Vec<_> = (0..300_000).map(|_| Some(random.next() as i64)).collect();
+    let batch = numbers(&values);
+    let sort = |ends: bool| {
+        let spec = SortSpec::new(vec![SortKey::ascending(1)]);
+        let mut harness = open(batch.schema(), spec, usize::MAX);
+        harness.push(batch.clone());
+        let clock = crate::clock::Clock::start();
+        let began = clock.now();
+        match ends {
+            true => harness.end(),
+            // The first step only says that the stream has ended.
+            false => _ = harness.step(|sort, out| sort.on_end(out)),
+        }
+        drop(harness);
+        clock.now().since(began)
+    };
+    let whole = sort(true);
+    let dropped = sort(false);
+    assert!(dropped < whole / 2, "{dropped:?} of {whole:?}");
+}
+
+#[test]
+fn batches_of_wide_rows_are_merged_in_the_memory_that_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    const MEMORY_MAX_BYTES: usize = 8 << 20;
+    let text = "x".repeat(1000);
+    let wide = |n: i64| {
+        let ids = Int64Array::from_iter_values((0..1000).map(|at| at * 40 + n));
+        let times = Arc::new(ids.clone()) as ArrayRef;
+        let texts = StringArray::from_iter_values((0..1000).map(|_| &text));
+        let columns: [(&str, ArrayRef); 3] = [
+            ("event_time", times),
+            ("id", Arc::new(ids)),
+            ("text", Arc::new(texts)),
+        ];
+        RecordBatch::try_from_iter(columns).unwrap()
+    };
+    // 40 MB, of which 8 are held.
+    let batches: Vec<_> = (0..40).map(wide).collect();
+    let sorter = sorter(folder.path(), MEMORY_MAX_BYTES, &batches);
+    let largest = sorter.largest_batch_bytes();
+    assert!(largest <= 2 * MEMORY_MAX_BYTES / 64, "{largest}");
+    let mut taker = Taker {
+        batches: Vec::new(),
+        is_gone: false,
+    };
+    assert!(sorter.finish(&mut taker).is_ok());
+    assert!(ids(&taker.batches).into_iter().eq(0..40_000));
+    let largest = taker.batches.iter().map(Payload::bytes).max().unwrap();
+    assert!(largest <= 2 * MEMORY_MAX_BYTES / 64, "{largest}");
 }

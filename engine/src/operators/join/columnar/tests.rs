@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 
-use arrow::array::{ArrayRef, AsArray, DictionaryArray, ListArray, RecordBatch, StringArray};
+use arrow::array::{
+    ArrayRef, AsArray, DictionaryArray, Int64Array, ListArray, RecordBatch, StringArray,
+};
 use arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema};
 
 use super::*;
 use crate::limits::BATCH_ROWS;
 use crate::operators::join::model::{Form, LEFT_LATE, Output, RIGHT_LATE, follows_the_model};
-use crate::operators::join::{IntervalBounds, JoinTime};
+use crate::operators::join::{IntervalBounds, JoinKind, JoinTime};
 use crate::operators::testing::Harness;
 
 type Side = Either<RecordBatch, RecordBatch>;
@@ -149,6 +151,41 @@ fn very_many_rows_without_a_match_come_out_in_bounded_batches() {
     let after = harness.take_data();
     assert_eq!(after.len(), 2);
     assert_eq!(after[1].schema(), input(), "rows alone keep their schema");
+}
+
+#[test]
+fn one_step_lets_go_of_so_many_rows_and_no_more() {
+    const ROWS: i64 = 200_000;
+    let rows: Vec<_> = (0..ROWS).map(|n| (Some(0), Some(n), n)).collect();
+    let windows = crate::operators::window::WindowAssigner::tumbling(10, 0).expect("windows");
+    for time in [within(0, 5), JoinTime::SameWindow(windows)] {
+        let mut harness = harness(JoinKind::Inner, time, usize::MAX);
+        harness.push(Side::Left(Columnar::batch(&rows)));
+        harness.watermark::<Side>(Watermark::active(9));
+        assert!(harness.steps >= 4, "{} {time:?}", harness.steps);
+        assert_eq!(harness.operator.waiting(), (0, 0, 0));
+    }
+}
+
+#[test]
+fn a_batch_is_held_for_as_long_as_the_window_of_one_of_its_rows() {
+    let windows = crate::operators::window::WindowAssigner::tumbling(10, 0).expect("windows");
+    let mut harness = harness(JoinKind::Inner, JoinTime::SameWindow(windows), 1);
+    // Out of order, so that the rows of a window are apart.
+    let rows = [5, 25, 6, 15].map(|time| (Some(time), Some(1), time));
+    harness.push(Side::Left(Columnar::batch(&rows)));
+    assert_eq!(harness.operator.waiting(), (4, 0, 3));
+    for (watermark, waiting) in [(9, 2), (19, 1), (24, 1)] {
+        harness.watermark::<Side>(Watermark::active(watermark));
+        assert_eq!(harness.operator.waiting(), (waiting, 0, waiting));
+        harness.take();
+    }
+    harness.push(Side::Right(Columnar::batch(&[(Some(29), Some(1), 7)])));
+    let out = harness.take_data();
+    let results = Columnar::results(JoinKind::Inner, &out[0]);
+    assert_eq!(results, [(29, Some(25), Some(7))]);
+    harness.watermark::<Side>(Watermark::active(29));
+    assert_eq!(harness.operator.waiting(), (0, 0, 0));
 }
 
 /// A batch with a text key whose other columns are of types that joins do not look at.

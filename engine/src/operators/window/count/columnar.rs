@@ -15,7 +15,7 @@ use crate::limits::BATCH_ROWS;
 use crate::operator::{Emitter, RowCounts};
 use crate::operators::SpecError;
 use crate::operators::aggregate::{Accumulators, AggregateSpec, KeyInterner};
-use crate::operators::gather::Gather;
+use crate::operators::gather::{Gather, Gathered};
 use crate::operators::schema::{int64_field, require_event_time, require_same_types, results};
 
 /// What a [`CountAggregate`] computes.
@@ -180,8 +180,11 @@ impl Gather for CountAggregate {
         &mut self.advancing
     }
 
-    fn fill(&mut self) -> Result<bool, OperatorError> {
-        Ok(true)
+    fn fill(&mut self) -> Result<Gathered, OperatorError> {
+        Ok(match self.due.len() <= BATCH_ROWS {
+            true => Gathered::All,
+            false => Gathered::Batch,
+        })
     }
 
     fn is_empty(&self) -> bool {

@@ -1,8 +1,9 @@
 //! Windows of so many rows of a key.
 
-use std::collections::HashMap;
-use std::collections::VecDeque;
 use std::hash::Hash;
+
+use indexmap::IndexMap;
+use indexmap::map::IntoIter;
 
 use super::super::aggregator::Aggregator;
 use crate::batch::{Row, Rows};
@@ -11,7 +12,7 @@ use crate::error::OperatorError;
 use crate::limits::BATCH_ROWS;
 use crate::operator::{Emitter, RowCounts};
 use crate::operators::aggregate::FastHash;
-use crate::operators::gather::Gather;
+use crate::operators::gather::{Gather, Gathered};
 
 /// The result of one key over so many of its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,10 +46,9 @@ pub struct CountWindow<T, K, A: Aggregator<T>, Key> {
     key: Key,
     rows_max: u64,
     aggregator: A,
-    positions: HashMap<K, usize, FastHash>,
-    windows: Vec<Filling<K, A::Accumulator>>,
+    windows: IndexMap<K, Filling<A::Accumulator>, FastHash>,
     input: std::vec::IntoIter<Row<T>>,
-    ending: VecDeque<Filling<K, A::Accumulator>>,
+    ending: IntoIter<K, Filling<A::Accumulator>>,
     output: Rows<CountResult<K, A::Result>>,
     advancing: Option<Watermark>,
 }
@@ -57,8 +57,7 @@ pub struct CountWindow<T, K, A: Aggregator<T>, Key> {
 type ResultRow<K, R> = Option<Row<CountResult<K, R>>>;
 
 /// The window of a key that is not full.
-struct Filling<K, S> {
-    key: K,
+struct Filling<S> {
     number: u64,
     rows: u64,
     latest: Option<EventTime>,
@@ -82,39 +81,26 @@ where
             key,
             rows_max,
             aggregator,
-            positions: HashMap::default(),
-            windows: Vec::new(),
+            windows: IndexMap::default(),
             input: Vec::new().into_iter(),
-            ending: VecDeque::new(),
+            ending: IntoIter::default(),
             output: Rows::new(),
             advancing: None,
         }
     }
 
     fn add(&mut self, row: &Row<T>) -> Result<(), OperatorError> {
-        let key = (self.key)(&row.value);
-        let at = match self.positions.get(&key) {
-            Some(at) => *at,
-            None => {
-                self.positions.insert(key.clone(), self.windows.len());
-                self.windows.push(Filling {
-                    key,
-                    number: 0,
-                    rows: 0,
-                    latest: None,
-                    state: None,
-                });
-                self.windows.len() - 1
-            }
-        };
-        let window = &mut self.windows[at];
+        let entry = self.windows.entry((self.key)(&row.value));
+        let at = entry.index();
+        entry.or_default();
+        let (key, window) = self.windows.get_index_mut(at).expect("it was added");
         let aggregator = &self.aggregator;
         let state = window.state.get_or_insert_with(|| aggregator.create());
         aggregator.add(state, &row.value);
         window.rows += 1;
         window.latest = window.latest.max(row.event_time);
         if window.rows == self.rows_max {
-            let result = window.result(aggregator)?;
+            let result = window.result(key, aggregator)?;
             self.output.extend(result);
             window.number += 1;
             (window.rows, window.latest, window.state) = (0, None, None);
@@ -123,22 +109,34 @@ where
     }
 }
 
-impl<K: Clone, S> Filling<K, S> {
-    fn result<T, A: Aggregator<T, Accumulator = S>>(
+impl<S> Filling<S> {
+    fn result<K: Clone, T, A: Aggregator<T, Accumulator = S>>(
         &self,
+        key: &K,
         aggregator: &A,
     ) -> Result<ResultRow<K, A::Result>, OperatorError> {
         let Some(state) = &self.state else {
             return Ok(None);
         };
         let value = CountResult {
-            key: self.key.clone(),
+            key: key.clone(),
             number: self.number,
             rows: self.rows,
             value: aggregator.result(state)?,
         };
         let event_time = self.latest;
         Ok(Some(Row { value, event_time }))
+    }
+}
+
+impl<S> Default for Filling<S> {
+    fn default() -> Self {
+        Self {
+            number: 0,
+            rows: 0,
+            latest: None,
+            state: None,
+        }
     }
 }
 
@@ -167,17 +165,17 @@ where
         &mut self.advancing
     }
 
-    fn fill(&mut self) -> Result<bool, OperatorError> {
+    fn fill(&mut self) -> Result<Gathered, OperatorError> {
         while self.output.len() < BATCH_ROWS {
             if let Some(row) = self.input.next() {
                 self.add(&row)?;
-            } else if let Some(window) = self.ending.pop_front() {
-                self.output.extend(window.result(&self.aggregator)?);
+            } else if let Some((key, window)) = self.ending.next() {
+                self.output.extend(window.result(&key, &self.aggregator)?);
             } else {
-                return Ok(true);
+                return Ok(Gathered::All);
             }
         }
-        Ok(false)
+        Ok(Gathered::Batch)
     }
 
     fn is_empty(&self) -> bool {
@@ -189,8 +187,7 @@ where
     }
 
     fn end(&mut self) {
-        self.positions.clear();
-        self.ending = std::mem::take(&mut self.windows).into();
+        self.ending = std::mem::take(&mut self.windows).into_iter();
     }
 
     fn row_counts(&self) -> Option<RowCounts> {

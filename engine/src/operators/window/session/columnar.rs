@@ -16,14 +16,11 @@ use crate::limits::BATCH_ROWS;
 use crate::operator::{Emitter, RowCounts, SideTag};
 use crate::operators::SpecError;
 use crate::operators::aggregate::{Accumulators, AggregateSpec, FastHash, KeyInterner};
-use crate::operators::gather::Gather;
+use crate::operators::gather::{Gather, Gathered, STEP_ITEMS_MAX};
 use crate::operators::schema::{
     require_event_time, require_same_types, results, window_columns, window_fields,
 };
 use crate::operators::state::Numbers;
-
-/// Sessions that one step frees without a result, so that many do not hold the core.
-const FREED_SESSIONS_MAX: usize = 65_536;
 
 /// What a [`SessionAggregate`] computes.
 #[derive(Clone, Debug)]
@@ -212,46 +209,66 @@ impl SessionAggregate {
             merged: HashMap::default(),
         };
         let has_nulls = times.null_count() > 0;
-        for (row, (time, key)) in times.values().iter().zip(keys).enumerate() {
-            if has_nulls && times.is_null(row) {
-                self.counts.untimed_rows += 1;
-                placed.late.push(row);
-                continue;
+        let values = times.values();
+        let mut row = 0;
+        while row < keys.len() {
+            if !has_nulls {
+                let rows = (&keys[row..], &values[row..]);
+                row += match self.accumulators.counts_alone() {
+                    Some(counts) => self
+                        .sessions
+                        .prolong_first(rows.0, rows.1, |slot| counts[*slot as usize] += 1),
+                    None => self
+                        .sessions
+                        .prolong_first(rows.0, rows.1, |slot| placed.slots.push(*slot)),
+                };
             }
-            if let Some(slot) = self.sessions.prolonged(key, *time) {
-                match self.accumulators.counts_alone() {
-                    Some(counts) => counts[*slot as usize] += 1,
-                    None => placed.slots.push(*slot),
-                }
-                continue;
-            }
-            let (interner, pool) = (&mut self.interner, &mut self.pool);
-            let (accumulators, merging) = (&mut self.accumulators, &mut self.merging);
-            let mut released = 0;
-            let create = || {
-                interner.hold(*key);
-                pool.take()
-            };
-            let merge = |into: &mut u32, from: u32| {
-                merging.merge(&[0], accumulators, &[from]);
-                accumulators.merge(&[*into], merging, &[0]);
-                merging.clear(&[0]);
-                placed.merged.insert(from, *into);
-                released += 1;
-            };
-            match self.sessions.session_of(key, *time, create, merge) {
-                Some(slot) => match self.accumulators.counts_alone() {
-                    Some(counts) => counts[*slot as usize] += 1,
-                    None => placed.slots.push(*slot),
-                },
-                None => {
-                    self.counts.late_rows += 1;
-                    placed.late.push(row);
-                }
-            }
-            (0..released).for_each(|_| self.interner.release(*key));
+            let Some(key) = keys.get(row) else { break };
+            let time = times.is_valid(row).then(|| values[row]);
+            self.place_row(row, *key, time, &mut placed);
+            row += 1;
         }
         placed
+    }
+
+    /// Finds the session of a row, whatever else that changes.
+    fn place_row(
+        &mut self,
+        row: usize,
+        key: u32,
+        time: Option<EventTime>,
+        placed: &mut PlacedRows,
+    ) {
+        let Some(time) = time else {
+            self.counts.untimed_rows += 1;
+            placed.late.push(row);
+            return;
+        };
+        let (interner, pool) = (&mut self.interner, &mut self.pool);
+        let (accumulators, merging) = (&mut self.accumulators, &mut self.merging);
+        let mut released = 0;
+        let create = || {
+            interner.hold(key);
+            pool.take()
+        };
+        let merge = |into: &mut u32, from: u32| {
+            merging.merge(&[0], accumulators, &[from]);
+            accumulators.merge(&[*into], merging, &[0]);
+            merging.clear(&[0]);
+            placed.merged.insert(from, *into);
+            released += 1;
+        };
+        match self.sessions.session_of(&key, time, create, merge) {
+            Some(slot) => match self.accumulators.counts_alone() {
+                Some(counts) => counts[*slot as usize] += 1,
+                None => placed.slots.push(*slot),
+            },
+            None => {
+                self.counts.late_rows += 1;
+                placed.late.push(row);
+            }
+        }
+        (0..released).for_each(|_| self.interner.release(key));
     }
 
     /// Frees the state of sessions that are over and whose results were built.
@@ -308,26 +325,24 @@ impl Gather for SessionAggregate {
         &mut self.advancing
     }
 
-    fn fill(&mut self) -> Result<bool, OperatorError> {
+    fn fill(&mut self) -> Result<Gathered, OperatorError> {
         let staged = &mut self.staged;
-        let mut budget = FREED_SESSIONS_MAX;
-        while staged.keys.len() < BATCH_ROWS && budget > 0 {
-            let Some(due) = self.sessions.next_due() else {
-                return Ok(true);
+        let mut budget = STEP_ITEMS_MAX;
+        while staged.keys.len() < BATCH_ROWS {
+            let Some(due) = self.sessions.next_due(&mut budget) else {
+                return Ok(Gathered::within(budget));
             };
             let slot = *due.state.get();
             if due.has_result {
                 staged.windows.push(due.window);
                 staged.keys.push(due.key);
                 staged.slots.push(slot);
-            } else {
-                budget -= 1;
             }
             if let DueState::Last(slot) = due.state {
                 staged.over.push((due.key, slot));
             }
         }
-        Ok(false)
+        Ok(Gathered::Batch)
     }
 
     fn is_empty(&self) -> bool {

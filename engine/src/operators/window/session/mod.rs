@@ -1,7 +1,7 @@
 //! Windows that last as long as rows follow each other closely.
 
 mod columnar;
-mod few;
+mod of_key;
 mod sessions;
 mod typed;
 

@@ -7,7 +7,7 @@ use crate::element::EventTime;
 use crate::operators::SpecError;
 use crate::operators::state::{DueKeys, KeyForm, KeyMap};
 
-use super::few::Few;
+use super::of_key::{Session, SessionsOfKey};
 
 /// The live sessions of every key, each with a state of type `S`.
 ///
@@ -17,27 +17,19 @@ pub(super) struct Sessions<K: KeyForm, S> {
     gap_ms: i64,
     allowed_lateness_ms: u64,
     watermark: Option<EventTime>,
-    by_key: K::Map<Few<Session<S>>>,
+    by_key: K::Map<SessionsOfKey<S>>,
     /// All sessions by the time at which it is looked whether they are due, and some that are
     /// not there any more or are looked at at another time.
-    due: DueKeys<K::Key>,
+    due: DueKeys<KeyTime<K::Key>>,
     /// Complete sessions that a row has changed.
-    changed: VecDeque<(K::Key, u64)>,
+    changed: VecDeque<(KeyTime<K::Key>, u64)>,
     next_id: u64,
     accepted_late_rows: u64,
 }
 
-struct Session<S> {
-    id: u64,
-    first: EventTime,
-    last_row: EventTime,
-    /// When it is looked whether it is due: not after that. Rows that prolong a session leave it
-    /// alone, because they are many.
-    looked_at: EventTime,
-    is_complete: bool,
-    is_changed: bool,
-    state: S,
-}
+/// A key and a time in one of its sessions, by which that is found. It stays in it, because
+/// sessions only grow.
+type KeyTime<K> = (K, EventTime);
 
 /// A session that is due.
 pub(super) struct DueSession<'a, K, S> {
@@ -86,12 +78,32 @@ impl<K: KeyForm, S> Sessions<K, S> {
         })
     }
 
+    /// Calls `each` with the state of the session of each row up to the first that is none of
+    /// those that [`Sessions::prolonged`] tells; returns how many they are.
+    #[inline]
+    pub(super) fn prolong_first(
+        &mut self,
+        keys: &[K::Key],
+        times: &[EventTime],
+        mut each: impl FnMut(&mut S),
+    ) -> usize {
+        let mut rows = keys.iter().zip(times);
+        let first_other = rows.position(|(key, time)| match self.prolonged(key, *time) {
+            Some(state) => {
+                each(state);
+                false
+            }
+            None => true,
+        });
+        first_other.unwrap_or(keys.len())
+    }
+
     /// The state of the session that a row of `key` at `time` belongs to, if it is the only one of
     /// its key and the row changes nothing but when it ends, as most do.
     #[inline]
     pub(super) fn prolonged(&mut self, key: &K::Key, time: EventTime) -> Option<&mut S> {
         match self.by_key.state_mut(key)? {
-            Few::One(session) if session.takes(time, self.gap_ms) => {
+            SessionsOfKey::One(session) if session.takes(time, self.gap_ms) => {
                 // Without a branch, because a later time is as likely as the same.
                 session.last_row = session.last_row.max(time);
                 Some(&mut session.state)
@@ -109,58 +121,49 @@ impl<K: KeyForm, S> Sessions<K, S> {
         create: impl FnOnce() -> S,
         mut merge: impl FnMut(&mut S, S),
     ) -> Option<&mut S> {
-        let own = || Window::of_session(time, time, self.gap_ms);
-        let is_late = || {
-            let expired = |watermark| own().is_expired(watermark, self.allowed_lateness_ms);
-            self.watermark.is_some_and(expired)
-        };
-        let make = || (!is_late()).then(Few::default);
-        let sessions = self.by_key.state_or_make(key, make)?;
-        let gap = i128::from(self.gap_ms);
-        let at = i128::from(time);
-        let live = sessions.as_slice();
-        let from = live.partition_point(|session| i128::from(session.last_row) + gap <= at);
-        let upto = live.partition_point(|session| i128::from(session.first) < at + gap);
-        if from == upto {
-            if is_late() {
+        let own = Window::of_session(time, time, self.gap_ms);
+        let expired = |watermark| own.is_expired(watermark, self.allowed_lateness_ms);
+        let is_late = self.watermark.is_some_and(expired);
+        let sessions = self.by_key.state_mut(key);
+        let is_in = sessions.is_some_and(|of_key| of_key.grow(time, self.gap_ms, &mut merge));
+        if !is_in {
+            if is_late {
                 return None;
             }
             let session = Session {
                 id: self.next_id,
                 first: time,
                 last_row: time,
-                looked_at: own().last(),
+                looked_at: own.last(),
                 is_complete: false,
                 is_changed: false,
                 state: create(),
             };
+            let place = (key.clone(), time);
+            self.due.push(own.last(), self.next_id, place);
             self.next_id += 1;
-            self.due.push(own().last(), session.id, key.clone());
-            sessions.insert(from, session);
+            match self.by_key.state_mut(key) {
+                Some(sessions) => sessions.insert(session),
+                None => self.by_key.insert(key, SessionsOfKey::One(session)),
+            }
         }
-        for _ in from + 1..upto {
-            let other = sessions.remove(from + 1);
-            let session = &mut sessions.as_mut_slice()[from];
-            session.last_row = other.last_row;
-            merge(&mut session.state, other.state);
-        }
-        let session = &mut sessions.as_mut_slice()[from];
-        session.first = session.first.min(time);
-        session.last_row = session.last_row.max(time);
-        let window = Window::of_session(session.first, session.last_row, self.gap_ms);
+        let session = self.by_key.state_mut(key)?.at_mut(time);
+        let session = session.expect("the row is in one");
+        let window = session.window(self.gap_ms);
         session.is_complete = self
             .watermark
             .is_some_and(|watermark| window.is_complete(watermark));
         if session.is_complete {
             self.accepted_late_rows += 1;
             if !std::mem::replace(&mut session.is_changed, true) {
-                self.changed.push_back((key.clone(), session.id));
+                let place = (key.clone(), time);
+                self.changed.push_back((place, session.id));
             }
         }
         let due = session.due(self.gap_ms, self.allowed_lateness_ms);
         if due < session.looked_at {
             session.looked_at = due;
-            self.due.push(due, session.id, key.clone());
+            self.due.push(due, session.id, (key.clone(), time));
         }
         Some(&mut session.state)
     }
@@ -176,107 +179,88 @@ impl<K: KeyForm, S> Sessions<K, S> {
     }
 
     /// The next session that is due: those that late rows have changed, in the order in which
-    /// they were, then the others by their end. One that was prolonged may come without a
-    /// result, and lives on.
-    pub(super) fn next_due(&mut self) -> Option<DueSession<'_, K::Key, S>> {
-        while let Some((key, id)) = self.changed.pop_front() {
+    /// they were, then the others by their end. None as well when so many were looked at that
+    /// `budget` is used up.
+    pub(super) fn next_due(&mut self, budget: &mut usize) -> Option<DueSession<'_, K::Key, S>> {
+        while *budget > 0
+            && let Some((place, id)) = self.changed.pop_front()
+        {
+            *budget -= 1;
             // It may have become part of another, or have grown past the watermark: it is due
             // in another way then.
-            let Some(at) = self.position(&key, id) else {
+            if let Some(session) = self.session_mut(&place, id)
+                && std::mem::take(&mut session.is_changed)
+                && session.is_complete
+            {
+                return Some(self.kept(place));
+            }
+        }
+        let (gap_ms, lateness_ms) = (self.gap_ms, self.allowed_lateness_ms);
+        let watermark = self.watermark?;
+        while *budget > 0 && self.due.next_time()? <= watermark {
+            *budget -= 1;
+            let (looked_at, id, place) = self.due.pop()?;
+            let Some(session) = self.session_mut(&place, id) else {
                 continue;
             };
-            let session = &mut self.by_key.state_mut(&key)?.as_mut_slice()[at];
-            session.is_changed = false;
-            if session.is_complete {
-                return Some(self.kept(key, at, true));
+            if session.looked_at != looked_at {
+                continue;
             }
-        }
-        let (looked_at, id, key, at) = loop {
-            if self.due.next_time() > self.watermark {
-                return None;
+            let is_prolonged = session.due(gap_ms, lateness_ms) > looked_at;
+            let has_result = !is_prolonged && !std::mem::replace(&mut session.is_complete, true);
+            let due = session.due(gap_ms, lateness_ms);
+            if is_prolonged || due > watermark {
+                session.looked_at = due;
+                self.due.push(due, id, place.clone());
+                if has_result {
+                    return Some(self.kept(place));
+                }
+                continue;
             }
-            let (looked_at, id, key) = self.due.pop()?;
-            let at = self.position(&key, id);
-            if let Some(at) = at.filter(|at| self.session(&key, *at).looked_at == looked_at) {
-                break (looked_at, id, key, at);
-            }
-        };
-        let sessions = self.by_key.state_mut(&key).expect("what is due has a key");
-        let session = &mut sessions.as_mut_slice()[at];
-        let window = Window::of_session(session.first, session.last_row, self.gap_ms);
-        let (gap_ms, lateness_ms) = (self.gap_ms, self.allowed_lateness_ms);
-        let is_prolonged = session.due(gap_ms, lateness_ms) > looked_at;
-        let mut has_result = false;
-        if !is_prolonged {
-            has_result = !std::mem::replace(&mut session.is_complete, true);
+            let (key, time) = place;
+            let session = match self.by_key.state_mut(&key)? {
+                SessionsOfKey::One(_) => match self.by_key.remove(&key)? {
+                    SessionsOfKey::One(session) => session,
+                    SessionsOfKey::Others(_) => return None,
+                },
+                several => several.remove_at(time)?,
+            };
+            return Some(DueSession {
+                key,
+                window: session.window(gap_ms),
+                state: DueState::Last(session.state),
+                has_result,
+            });
         }
-        let due = session.due(gap_ms, lateness_ms);
-        if is_prolonged || Some(due) > self.watermark {
-            session.looked_at = due;
-            self.due.push(due, id, key.clone());
-            return Some(self.kept(key, at, has_result));
-        }
-        let state = DueState::Last(sessions.remove(at).state);
-        if sessions.is_empty() {
-            self.by_key.remove(&key);
-        }
-        Some(DueSession {
-            key,
-            window,
-            state,
-            has_result,
-        })
+        None
     }
 
-    fn kept(&self, key: K::Key, at: usize, has_result: bool) -> DueSession<'_, K::Key, S> {
-        let session = self.session(&key, at);
+    fn kept(&mut self, place: KeyTime<K::Key>) -> DueSession<'_, K::Key, S> {
+        let (key, time) = place;
+        let sessions = self.by_key.state_mut(&key);
+        let session = sessions.and_then(|sessions| sessions.at_mut(time));
+        // Invariant: the session was found just before.
+        let session = session.expect("a session that was found");
         DueSession {
-            window: Window::of_session(session.first, session.last_row, self.gap_ms),
+            window: session.window(self.gap_ms),
             state: DueState::Kept(&session.state),
             key,
-            has_result,
+            has_result: true,
         }
     }
 
-    fn session(&self, key: &K::Key, at: usize) -> &Session<S> {
-        let sessions = self.by_key.get(key).expect("a key with a session");
-        &sessions.as_slice()[at]
-    }
-
-    fn position(&self, key: &K::Key, id: u64) -> Option<usize> {
-        let sessions = self.by_key.get(key)?.as_slice();
-        sessions.iter().position(|session| session.id == id)
+    /// The session `id` that `place` leads to, if it is there.
+    fn session_mut(&mut self, (key, time): &KeyTime<K::Key>, id: u64) -> Option<&mut Session<S>> {
+        let session = self.by_key.state_mut(key)?.at_mut(*time)?;
+        (session.id == id).then_some(session)
     }
 
     /// Live sessions.
     #[cfg(test)]
     pub(super) fn live(&self) -> usize {
-        let sessions = self.by_key.sum(|sessions| sessions.as_slice().len());
+        let sessions = self.by_key.sum(SessionsOfKey::len);
         assert!(self.due.len() >= sessions, "every session is looked at");
         assert!(sessions > 0 || self.by_key.sum(|_| 1) == 0);
         sessions
     }
-}
-
-impl<S> Session<S> {
-    /// Whether a row at `time` goes into it and changes nothing but when it ends.
-    #[inline]
-    fn takes(&self, time: EventTime, gap_ms: i64) -> bool {
-        let ends = self.last_row.saturating_add(gap_ms);
-        !self.is_complete && self.first <= time && time < ends
-    }
-
-    /// When it is due: for its result, or when it is complete to be freed.
-    fn due(&self, gap_ms: i64, allowed_lateness_ms: u64) -> EventTime {
-        let window = Window::of_session(self.first, self.last_row, gap_ms);
-        match self.is_complete {
-            true => expires_at(window, allowed_lateness_ms),
-            false => window.last(),
-        }
-    }
-}
-
-/// When a complete session is freed.
-fn expires_at(window: Window, allowed_lateness_ms: u64) -> EventTime {
-    window.last().saturating_add_unsigned(allowed_lateness_ms)
 }

@@ -336,3 +336,79 @@ fn counts_that_are_all_that_is_asked_for_are_those_among_others() {
         }
     }
 }
+
+#[test]
+fn one_step_frees_so_many_sessions_and_no_more_though_some_have_results() {
+    const SESSIONS: i64 = 200_000;
+    // All are freed at the time at which some of those between them give their results.
+    let rows: Vec<_> = (0..SESSIONS)
+        .map(|n| Row::at(if n % 50_000 == 7 { 1000 } else { 0 }, (n, 1)))
+        .collect();
+    let mut harness = columnar(10, 1000, usize::MAX);
+    harness.push(batch(&rows));
+    let number = |value: &Value| value.1;
+    let aggregator = ((Count, Sum(number)), Extreme::max(number));
+    let typed = KeyedSession::new(|value: &Value| value.0, 10, aggregator, 1000, None);
+    let mut typed: Harness<_, Out, Rows<Value>> = Harness::new(typed.expect("a gap"), usize::MAX);
+    typed.push(Rows::from(rows));
+    for (watermark, results, steps) in [(9, SESSIONS - 4, 1), (1009, 4, 4)] {
+        harness.watermark::<RecordBatch>(Watermark::active(watermark));
+        assert!(harness.steps >= steps, "{}", harness.steps);
+        let told = columnar_results(&harness.take());
+        assert_eq!(told.len() as i64, results);
+        typed.watermark::<Rows<Value>>(Watermark::active(watermark));
+        assert!(typed.steps >= steps, "{}", typed.steps);
+        assert_eq!(typed_results(typed.take()), told);
+    }
+    // Those that gave results last live on.
+    assert_eq!(harness.operator.live(), (4, 4, 4));
+    assert_eq!(typed.operator.live(), 4);
+}
+
+#[test]
+fn very_many_sessions_of_a_key_come_in_any_order_in_as_good_as_the_same_time() {
+    const SESSIONS: i64 = 60_000;
+    let took = |times: &mut dyn Iterator<Item = i64>| {
+        let rows: Vec<_> = times.map(|time| Row::at(20 * time, (1, 1))).collect();
+        let mut harness = columnar(10, 0, usize::MAX);
+        let clock = crate::clock::Clock::start();
+        let began = clock.now();
+        harness.push(batch(&rows));
+        harness.watermark::<RecordBatch>(Watermark::MAX);
+        let took = clock.now().since(began);
+        let results = columnar_results(&harness.take());
+        assert_eq!(results.len() as i64, SESSIONS);
+        assert!(results.is_sorted());
+        took
+    };
+    let in_order = took(&mut (0..SESSIONS));
+    let backwards = took(&mut (0..SESSIONS).rev());
+    assert!(backwards < 20 * in_order, "{backwards:?} and {in_order:?}");
+}
+
+std::thread_local! {
+    static COPIES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// A key that counts how often it is copied.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Copied(i64);
+
+impl Clone for Copied {
+    fn clone(&self) -> Self {
+        COPIES.set(COPIES.get() + 1);
+        Self(self.0)
+    }
+}
+
+#[test]
+fn a_key_is_copied_for_a_session_and_not_for_every_row() {
+    let session = KeyedSession::new(|key: &i64| Copied(*key), 10, Count, 0, None);
+    let mut harness: Harness<_, Rows<WindowResult<Copied, u64>>, Rows<i64>> =
+        Harness::new(session.expect("a gap"), 1);
+    let rows = (0..1000).map(|n| Row::at(n, n % 3));
+    harness.push(rows.collect::<Rows<i64>>());
+    assert!(COPIES.get() <= 6, "{}", COPIES.get());
+    harness.watermark::<Rows<i64>>(Watermark::MAX);
+    assert_eq!(harness.take_data()[0].len(), 3);
+}

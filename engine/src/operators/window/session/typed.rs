@@ -11,12 +11,9 @@ use crate::error::OperatorError;
 use crate::limits::BATCH_ROWS;
 use crate::operator::{Emitter, RowCounts, SideTag};
 use crate::operators::SpecError;
-use crate::operators::gather::Gather;
+use crate::operators::gather::{Gather, Gathered, STEP_ITEMS_MAX};
 use crate::operators::late::emit_late_rows;
 use crate::operators::state::Values;
-
-/// Sessions that one step frees without a result, so that many do not hold the core.
-const FREED_SESSIONS_MAX: usize = 65_536;
 
 /// Aggregates typed rows by key and session; follows the rules of
 /// [`SessionAggregate`](super::SessionAggregate).
@@ -81,6 +78,10 @@ where
                 continue;
             };
             let key = (self.key)(&row.value);
+            if let Some(state) = self.sessions.prolonged(&key, time) {
+                aggregator.add(state, &row.value);
+                continue;
+            }
             let state = self.sessions.session_of(
                 &key,
                 time,
@@ -130,14 +131,13 @@ where
         &mut self.advancing
     }
 
-    fn fill(&mut self) -> Result<bool, OperatorError> {
-        let mut budget = FREED_SESSIONS_MAX;
-        while self.output.len() < BATCH_ROWS && budget > 0 {
-            let Some(due) = self.sessions.next_due() else {
-                return Ok(true);
+    fn fill(&mut self) -> Result<Gathered, OperatorError> {
+        let mut budget = STEP_ITEMS_MAX;
+        while self.output.len() < BATCH_ROWS {
+            let Some(due) = self.sessions.next_due(&mut budget) else {
+                return Ok(Gathered::within(budget));
             };
             if !due.has_result {
-                budget -= 1;
                 continue;
             }
             let value = self.aggregator.result(due.state.get())?;
@@ -145,7 +145,7 @@ where
             let result = WindowResult { key, window, value };
             self.output.push(Row::at(window.last(), result));
         }
-        Ok(false)
+        Ok(Gathered::Batch)
     }
 
     fn is_empty(&self) -> bool {

@@ -169,3 +169,19 @@ fn a_watermark_that_completes_a_window_of_many_keys_is_resumable() {
         Some(&StreamElement::Watermark(Watermark::active(9)))
     );
 }
+
+#[test]
+fn one_step_frees_so_many_keys_of_a_window_that_is_past_and_no_more() {
+    const KEYS: i64 = 200_000;
+    let mut harness = typed(
+        WindowAssigner::tumbling(10, 0).expect("windows"),
+        0,
+        usize::MAX,
+    );
+    let rows = (0..KEYS).map(|key| Row::at(key % 10, (key, 1)));
+    harness.push(rows.collect::<Rows<Value>>());
+    harness.watermark::<Rows<Value>>(Watermark::active(9));
+    let results = harness.take_data();
+    assert_eq!(results.iter().map(Rows::len).sum::<usize>(), KEYS as usize);
+    assert_eq!(harness.steps, 4);
+}
