@@ -73,6 +73,8 @@ pub(super) fn receive(listener: &TcpListener) -> Result<Received, BenchError> {
             Popped::Empty => links.rest(false)?,
             Popped::Ended(Ending::End) => {
                 let received = meter.received(total);
+                // The links look after the sender for as long as there is a receiver.
+                drop(receiver);
                 links.finish()?;
                 return Ok(received);
             }

@@ -48,6 +48,8 @@ pub(super) fn ask(to: SocketAddr, idle: Idle, count: u64) -> Result<Times, Bench
     while !matches!(back.try_pop(), Popped::Ended(_)) {
         links.rest(false)?;
     }
+    // The links look after a sender for as long as there is a receiver.
+    drop(back);
     links.finish()?;
     Ok(times)
 }
@@ -72,6 +74,7 @@ pub(super) fn answer(listener: &TcpListener, idle: Idle) -> Result<u64, BenchErr
             Popped::Ended(Ending::End) => {
                 let finished = back.finish();
                 finished.map_err(|reason| BenchError::new(reason.to_string()))?;
+                drop(there);
                 links.finish()?;
                 return Ok(count);
             }
