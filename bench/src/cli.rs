@@ -35,13 +35,14 @@ pub struct Cli {
 pub enum Command {
     /// Rings: u64, 64 bytes and record batches, singly and in chunks, and round trips.
     Ring,
-    /// Edges: the whole edge beside the bare ring.
+    /// Edges: a local one beside the bare ring, one over a socket beside a bare TCP stream and
+    /// what else moves batches.
     Edge(EdgeArgs),
     /// Latency: a one-row batch to another process and back at a fixed rate.
     Latency(LatencyArgs),
     /// Structs as columns: the derive beside the same by hand.
     Columnar,
-    /// Jobs: Nexmark q0, q1, q2 and the flights, beside hand-written loops.
+    /// Jobs: queries of Nexmark, joins, exchanges and the flights, beside hand-written loops.
     Job,
     /// What is spent while nothing happens: CPU, memory, and the time to a first row.
     Idle(IdleArgs),

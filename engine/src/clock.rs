@@ -50,6 +50,12 @@ impl Clock {
         Monotonic(self.started.elapsed())
     }
 
+    /// What this clock says at a reading of `other`.
+    pub fn at(&self, reading: Monotonic, other: &Self) -> Monotonic {
+        let at = other.started + reading.0;
+        Monotonic(at.saturating_duration_since(self.started))
+    }
+
     /// When the clock was started, in nanoseconds of the host's monotonic clock: other processes
     /// of the host can tell by it how far their clocks are apart.
     pub fn started_nanos(&self) -> u64 {

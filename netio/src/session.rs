@@ -77,6 +77,12 @@ pub const INBOX_ELEMENTS: usize = 256;
 /// connection.
 pub const STALLED_AFTER: Duration = Duration::from_secs(10);
 
+/// How long a receiver in the negotiated form holds back a grant of less than a quarter of its
+/// window, when its consumer has taken everything. Each grant costs a send, and the peer a
+/// wake-up; only a sender with a batch that needs more than three quarters of the window waits
+/// for it.
+pub const LITTLE_GRANT_AFTER: Duration = Duration::from_millis(10);
+
 /// How long an aborted connection stays open for the peer to read why.
 pub const ABORT_LINGER: Duration = Duration::from_secs(1);
 

@@ -45,14 +45,11 @@ pub(super) fn send(
             latencies.is_back(batch.column(1).as_primitive::<Int64Type>().value(0))?;
             has_worked = true;
         }
-        let stats = out.remote_stats().unwrap_or_default();
-        if frames.is_none() && stats.frames > 0 {
-            frames = Some(stats);
+        if frames.is_none() {
+            let stats = out.remote_stats().unwrap_or_default();
+            frames = (stats.frames > 0).then_some(stats);
         }
-        match latencies.may_sleep() {
-            Some(limit) => links.turn_until(has_worked, limit)?,
-            None => links.turn(true)?,
-        }
+        links.turn_until(has_worked, || latencies.may_sleep())?;
     }
     let elapsed = latencies.elapsed();
     let stats = out.remote_stats().unwrap_or_default();

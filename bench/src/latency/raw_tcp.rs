@@ -2,13 +2,18 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::error::BenchError;
 
 use super::schedule::{Latencies, Schedule};
+
+/// Time after which the other process is taken to be stuck, and how often a look is taken at the
+/// clock for that, as a power of two: not so often that it would count.
+const STUCK_AFTER: Duration = Duration::from_secs(60);
+const LOOKS: u32 = 1 << 10;
 
 /// Sends frames as they are due, and takes them back.
 ///
@@ -26,6 +31,7 @@ pub(super) fn send(
     let mut frame = vec![0; frame_bytes];
     let mut back = Frames::new(frame_bytes);
     let mut latencies = Latencies::begin(schedule)?;
+    let mut patience = Patience::default();
     while !latencies.is_done() {
         while let Some(number) = latencies.next_due() {
             frame[..8].copy_from_slice(&number.to_le_bytes());
@@ -35,8 +41,12 @@ pub(super) fn send(
             let mut readable = [PollFd::new(&stream, PollFlags::IN)];
             poll(&mut readable, Some(&sleep.try_into()?))?;
         }
-        back.read(&mut stream)?;
+        if !back.read(&mut stream)? {
+            return Err(BenchError::new("the other process has ended"));
+        }
+        patience.look()?;
         while let Some(frame) = back.next() {
+            patience = Patience::default();
             let number = frame
                 .first_chunk()
                 .map_or(-1, |number| i64::from_le_bytes(*number));
@@ -59,15 +69,43 @@ pub(super) fn echo(
     let (mut stream, _) = listener.accept()?;
     stream.set_nodelay(true)?;
     stream.set_nonblocking(polls)?;
+    stream.set_read_timeout(Some(STUCK_AFTER))?;
     let mut frames = Frames::new(frame_bytes);
+    let mut patience = Patience::default();
     let mut count = 0;
     while frames.read(&mut stream)? {
+        patience.look()?;
         while let Some(frame) = frames.next() {
+            patience = Patience::default();
             stream.write_all(frame)?;
             count += 1;
         }
     }
     Ok(count)
+}
+
+/// How long nothing has come.
+#[derive(Default)]
+struct Patience {
+    looks: u32,
+    since: Option<Instant>,
+}
+
+impl Patience {
+    /// # Errors
+    /// When nothing has come for a minute.
+    fn look(&mut self) -> Result<(), BenchError> {
+        self.looks += 1;
+        if self.looks.is_multiple_of(LOOKS) {
+            let since = *self.since.get_or_insert_with(Instant::now);
+            if since.elapsed() > STUCK_AFTER {
+                return Err(BenchError::new(
+                    "nothing came for a minute: the other process is stuck",
+                ));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Frames of one length out of a stream.

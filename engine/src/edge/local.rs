@@ -447,6 +447,12 @@ impl<B: Payload> Receiver<B> {
         }
     }
 
+    /// Whether there is anything to take or to learn.
+    #[inline]
+    pub(super) fn has_news(&self) -> bool {
+        self.consumer.as_ref().is_none_or(Consumer::is_ready)
+    }
+
     /// Gives the sender back the room of bytes that were held.
     pub(super) fn release(&mut self, bytes: usize) {
         if let Some(consumer) = self.consumer.as_mut()

@@ -1,7 +1,5 @@
 //! The bodies of frames as record batches, which go on using their memory.
 
-use std::sync::Arc;
-
 use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
 use arrow::datatypes::SchemaRef;
@@ -16,9 +14,9 @@ const METADATA_ALIGNMENT: usize = 8;
 #[derive(Debug, Default)]
 pub struct BatchDecoder {
     decoder: IpcDecoder,
-    /// The schema of the last stream, with the bytes that said it: the next stream most
-    /// likely begins with the same.
-    last: Option<(Buffer, SchemaRef)>,
+    /// The bytes that said the schema of the last stream: the next most likely begins with the
+    /// same.
+    last: Option<Buffer>,
 }
 
 impl BatchDecoder {
@@ -83,9 +81,7 @@ impl BatchDecoder {
     ) -> Result<(), IpcError> {
         let mut messages = Messages::new(body);
         self.decoder = match &self.last {
-            Some((said, schema)) if messages.skip(said) => {
-                IpcDecoder::with_schema(Arc::clone(schema))
-            }
+            Some(said) if messages.skip(said) => self.decoder.with_schema_of(),
             _ => IpcDecoder::new(),
         };
         let mut seen = 0;
@@ -94,8 +90,8 @@ impl BatchDecoder {
             let Some(decoded) = messages.next(&mut self.decoder)? else {
                 break;
             };
-            if let Decoded::Schema(schema) = decoded {
-                self.last = Some((messages.since(start), schema));
+            if let Decoded::Schema(_) = decoded {
+                self.last = Some(messages.since(start));
                 continue;
             }
             seen += take(decoded, batches)?;
@@ -136,6 +132,10 @@ impl Messages {
     fn next(&mut self, decoder: &mut IpcDecoder) -> Result<Option<Decoded>, IpcError> {
         if self.is_over() {
             return Ok(None);
+        }
+        if let Some((batch, end)) = decoder.read_plain(&self.body, self.at) {
+            self.at = end;
+            return Ok(Some(Decoded::Batch(batch)));
         }
         let rest = &self.body.as_slice()[self.at..];
         let (prefix, prefix_bytes) = Prefix::split(rest)?;

@@ -13,6 +13,7 @@ use bytes::Bytes;
 
 use super::compact::compacted;
 use super::ipc::Prefix;
+use super::plain::PlainWriter;
 use super::region::RegionOut;
 
 /// Buffers shorter than this are copied beside the header of their frame: a segment of a send
@@ -55,8 +56,17 @@ pub struct EncodeError(String);
 /// The body of a frame, as the buffers to be gathered in this order.
 #[derive(Clone, Debug, Default)]
 pub struct Encoded {
-    buffers: Vec<Buffer>,
+    /// What stands before the first buffer.
+    head: Vec<u8>,
+    parts: Vec<Part>,
     bytes: usize,
+}
+
+/// A buffer, and how many zeroes follow it.
+#[derive(Clone, Debug)]
+struct Part {
+    buffer: Buffer,
+    padding: usize,
 }
 
 /// A batch, and its schema where that has to go ahead.
@@ -72,15 +82,21 @@ pub struct EncodedBatch {
 pub struct BatchEncoder {
     form: Form,
     options: IpcWriteOptions,
+    alignment: usize,
+    is_compressing: bool,
     stream: Option<Stream>,
 }
 
 /// What goes on from one batch to the next of the same schema.
 struct Stream {
     schema: SchemaRef,
+    /// The last one that was found equal to it.
+    equal: SchemaRef,
     encoder: StreamEncoder,
+    /// Encodes its batches, if their columns are plain.
+    plain: Option<PlainWriter>,
     /// The message with the schema, once it was encoded.
-    schema_message: Option<Encoded>,
+    schema_message: Option<Vec<u8>>,
     has_dictionaries: bool,
 }
 
@@ -94,65 +110,119 @@ impl Encoded {
     /// copied. Short buffers are copied to `out`; what stands there is moved to `segments`
     /// before a long one, which is shared.
     pub fn gather(self, out: &mut Vec<u8>, segments: &mut VecDeque<Bytes>) -> usize {
-        let mut copied = 0;
-        for buffer in self.buffers {
+        let mut copied = self.head.len();
+        out.extend_from_slice(&self.head);
+        for Part { buffer, padding } in self.parts {
             if buffer.len() < SHARED_BYTES_MIN {
                 copied += buffer.len();
                 out.extend_from_slice(&buffer);
-                continue;
+            } else {
+                end_segment(out, segments);
+                segments.push_back(Bytes::from_owner(Owned(buffer)));
             }
-            if !out.is_empty() {
-                segments.push_back(Bytes::from(std::mem::take(out)));
-            }
-            segments.push_back(Bytes::from_owner(Owned(buffer)));
+            out.resize(out.len() + padding, 0);
         }
         copied
     }
 
     /// All of it in one piece.
     pub fn to_vec(&self) -> Vec<u8> {
-        self.buffers
-            .iter()
-            .flat_map(|buffer| buffer.iter().copied())
-            .collect()
+        let mut all = Vec::with_capacity(self.bytes);
+        all.extend_from_slice(&self.head);
+        for Part { buffer, padding } in &self.parts {
+            all.extend_from_slice(buffer);
+            all.resize(all.len() + padding, 0);
+        }
+        all
+    }
+
+    pub(super) fn with_capacity(parts: usize) -> Self {
+        Self {
+            head: Vec::new(),
+            parts: Vec::with_capacity(parts),
+            bytes: 0,
+        }
+    }
+
+    /// What stands before the first buffer.
+    pub(super) fn set_head(&mut self, head: Vec<u8>) {
+        self.bytes = self.bytes - self.head.len() + head.len();
+        self.head = head;
+    }
+
+    /// Appends a buffer, and so many zeroes.
+    pub(super) fn push(&mut self, buffer: Buffer, padding: usize) {
+        self.bytes += buffer.len() + padding;
+        self.parts.push(Part { buffer, padding });
     }
 
     /// Copies all of it to a region.
     pub fn append_to(&self, out: &mut impl RegionOut) {
-        for buffer in &self.buffers {
+        out.put(&self.head);
+        for Part { buffer, padding } in &self.parts {
             out.put(buffer);
+            out.pad(*padding);
         }
     }
 
     fn of(buffers: Vec<Buffer>) -> Self {
-        let bytes = buffers.iter().map(Buffer::len).sum();
-        Self { buffers, bytes }
+        let mut encoded = Self::with_capacity(buffers.len());
+        for buffer in buffers {
+            encoded.push(buffer, 0);
+        }
+        encoded
+    }
+
+    /// A stream of it, behind the message with its schema.
+    fn within(mut self, schema: &[u8]) -> Self {
+        let mut head = Vec::with_capacity(schema.len() + self.head.len());
+        head.extend_from_slice(schema);
+        head.append(&mut self.head);
+        self.bytes += schema.len();
+        self.head = head;
+        self.push(Buffer::from(&END_OF_STREAM), 0);
+        self
     }
 
     /// Takes the first `bytes` off, which end where a buffer does.
     fn split_off_front(&mut self, bytes: usize) -> Self {
+        debug_assert!(self.head.is_empty(), "it is as the library gave it");
         let mut front = 0;
         let mut count = 0;
-        while front < bytes && count < self.buffers.len() {
-            front += self.buffers[count].len();
+        while front < bytes && count < self.parts.len() {
+            front += self.parts[count].buffer.len();
             count += 1;
         }
         debug_assert_eq!(front, bytes, "a message ends where a buffer does");
-        let rest = self.buffers.split_off(count);
-        let buffers = std::mem::replace(&mut self.buffers, rest);
+        let rest = self.parts.split_off(count);
+        let parts = std::mem::replace(&mut self.parts, rest);
         self.bytes -= front;
         Self {
-            buffers,
+            head: Vec::new(),
+            parts,
             bytes: front,
         }
     }
 
     /// The length of the message that it begins with.
     fn first_message_bytes(&self) -> Option<usize> {
-        match Prefix::split(self.buffers.first()?) {
+        match Prefix::split(&self.parts.first()?.buffer) {
             Ok((Prefix::Metadata { bytes }, prefix_bytes)) => Some(prefix_bytes + bytes),
             _ => None,
         }
+    }
+}
+
+/// Moves what is in `out`, if anything, to `segments`.
+fn end_segment(out: &mut Vec<u8>, segments: &mut VecDeque<Bytes>) {
+    match out.len() {
+        0 => {}
+        // The memory of `out` is kept for the next: to let it grow anew costs more than this.
+        1..SHARED_BYTES_MIN => {
+            segments.push_back(Bytes::copy_from_slice(out));
+            out.clear();
+        }
+        _ => segments.push_back(Bytes::from(std::mem::take(out))),
     }
 }
 
@@ -169,7 +239,7 @@ impl BatchEncoder {
     /// An encoder for a connection of this form.
     pub fn new(form: Form, compression: Compression) -> Self {
         let alignment = match form {
-            Form::Messages { aligned: true } => 64,
+            Form::Messages { aligned: true } => 64_u8,
             Form::Messages { aligned: false } | Form::Stream => 8,
         };
         let compression = match compression {
@@ -177,13 +247,15 @@ impl BatchEncoder {
             Compression::Lz4 => Some(CompressionType::LZ4_FRAME),
             Compression::Zstd => Some(CompressionType::ZSTD),
         };
-        let options = IpcWriteOptions::try_new(alignment, false, MetadataVersion::V5)
+        let options = IpcWriteOptions::try_new(alignment.into(), false, MetadataVersion::V5)
             .and_then(|options| options.try_with_compression(compression))
             // Invariant: these alignments and this version are among those that it takes.
             .expect("options that the library supports");
         Self {
             form,
             options,
+            alignment: usize::from(alignment),
+            is_compressing: compression.is_some(),
             stream: None,
         }
     }
@@ -193,6 +265,12 @@ impl BatchEncoder {
     /// # Errors
     /// [`EncodeError`]: the batch cannot be sent, the next one may.
     pub fn encode(&mut self, batch: &RecordBatch) -> Result<EncodedBatch, EncodeError> {
+        if let Some(stream) = &mut self.stream
+            && stream.is_of(batch.schema_ref())
+            && let Some(body) = stream.encode_plain(batch, self.form)
+        {
+            return Ok(EncodedBatch { schema: None, body });
+        }
         let compact = match batch.num_rows() {
             // What is behind a slice of nothing is not sent; of runs the library would send
             // one that has no value.
@@ -200,9 +278,13 @@ impl BatchEncoder {
             _ => compacted(batch).map_err(refused)?,
         };
         let batch = compact.as_ref().unwrap_or(batch);
-        let is_known = |stream: &Stream| same_schema(&stream.schema, batch.schema_ref());
-        if !self.stream.as_ref().is_some_and(is_known) {
-            self.stream = Some(Stream::new(batch.schema(), &self.options)?);
+        let is_known = |stream: &mut Stream| stream.is_of(batch.schema_ref());
+        if !self.stream.as_mut().is_some_and(is_known) {
+            let plain = match self.is_compressing {
+                true => None,
+                false => PlainWriter::new(batch.schema_ref(), self.alignment),
+            };
+            self.stream = Some(Stream::new(batch.schema(), &self.options, plain)?);
         }
         let encoded = match (&mut self.stream, self.form) {
             (Some(stream), Form::Stream) => stream.encode_whole(batch, &self.options),
@@ -224,13 +306,42 @@ impl BatchEncoder {
 }
 
 impl Stream {
-    fn new(schema: SchemaRef, options: &IpcWriteOptions) -> Result<Self, EncodeError> {
+    fn new(
+        schema: SchemaRef,
+        options: &IpcWriteOptions,
+        plain: Option<PlainWriter>,
+    ) -> Result<Self, EncodeError> {
         let encoder = StreamEncoder::try_new_with_options(&schema, options.clone());
         Ok(Self {
             encoder: encoder.map_err(refused)?,
+            plain,
             has_dictionaries: has_dictionaries(&schema),
+            equal: Arc::clone(&schema),
             schema,
             schema_message: None,
+        })
+    }
+
+    /// Whether batches of this schema go on with it.
+    fn is_of(&mut self, schema: &SchemaRef) -> bool {
+        if Arc::ptr_eq(&self.schema, schema) || Arc::ptr_eq(&self.equal, schema) {
+            return true;
+        }
+        let is_equal = self.schema == *schema;
+        if is_equal {
+            self.equal = Arc::clone(schema);
+        }
+        is_equal
+    }
+
+    /// The body of a batch of plain columns, once its schema went ahead; none if it is to be
+    /// encoded as any other.
+    fn encode_plain(&self, batch: &RecordBatch, form: Form) -> Option<Encoded> {
+        let schema = self.schema_message.as_ref()?;
+        let body = self.plain.as_ref()?.encode(batch)?;
+        Some(match form {
+            Form::Stream => body.within(schema),
+            Form::Messages { .. } => body,
         })
     }
 
@@ -242,7 +353,7 @@ impl Stream {
         let bytes = body.first_message_bytes();
         let bytes = bytes.ok_or_else(|| EncodeError("the schema is too large".to_owned()))?;
         let schema = body.split_off_front(bytes);
-        self.schema_message = Some(schema.clone());
+        self.schema_message = Some(schema.to_vec());
         Ok(EncodedBatch {
             schema: Some(schema),
             body,
@@ -255,32 +366,20 @@ impl Stream {
         batch: &RecordBatch,
         options: &IpcWriteOptions,
     ) -> Result<EncodedBatch, EncodeError> {
-        let mut stream = match (self.has_dictionaries, &self.schema_message) {
-            (false, Some(schema)) => schema.clone(),
-            _ => Encoded::default(),
-        };
         if self.has_dictionaries {
-            *self = Self::new(Arc::clone(&self.schema), options)?;
+            *self = Self::new(Arc::clone(&self.schema), options, None)?;
         }
-        let encoded = self.encode(batch)?;
-        let end = Encoded::of(vec![Buffer::from(&END_OF_STREAM)]);
-        for part in encoded.schema.into_iter().chain([encoded.body, end]) {
-            stream.bytes += part.bytes;
-            stream.buffers.extend(part.buffers);
-        }
+        let EncodedBatch { body, .. } = self.encode(batch)?;
+        let schema = self.schema_message.as_deref().unwrap_or_default();
         Ok(EncodedBatch {
             schema: None,
-            body: stream,
+            body: body.within(schema),
         })
     }
 }
 
 fn refused(error: ArrowError) -> EncodeError {
     EncodeError(error.to_string())
-}
-
-fn same_schema(a: &SchemaRef, b: &SchemaRef) -> bool {
-    Arc::ptr_eq(a, b) || a == b
 }
 
 fn has_dictionaries(schema: &Schema) -> bool {

@@ -14,6 +14,7 @@ mod decode;
 mod encode;
 pub mod ipc;
 mod payload;
+mod plain;
 pub mod region;
 mod split;
 

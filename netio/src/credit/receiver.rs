@@ -96,10 +96,16 @@ impl ReceiverCredit {
             .and_then(|rows| u32::try_from(rows).ok())
     }
 
-    /// The limits of rows and bytes to tell the sender (negotiated form), if it is time.
-    pub fn poll_limits(&mut self, idle: bool) -> Option<(u64, u64)> {
+    /// Whether the consumer has taken anything that the sender was not granted again.
+    pub fn owes(&self) -> bool {
+        self.rows.is_due(true) || self.bytes.is_some_and(|bytes| bytes.is_due(true))
+    }
+
+    /// The limits of rows and bytes to tell the sender (negotiated form), if it is time: when
+    /// the consumer has taken enough, or `all` of it is to be granted, however little.
+    pub fn poll_limits(&mut self, all: bool) -> Option<(u64, u64)> {
         let bytes = self.bytes.as_mut()?;
-        if !self.rows.is_due(idle) && !bytes.is_due(idle) {
+        if !self.rows.is_due(all) && !bytes.is_due(all) {
             return None;
         }
         Some((self.rows.open(), bytes.open()))

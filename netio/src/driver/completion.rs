@@ -134,6 +134,17 @@ impl Chunk {
     }
 }
 
+impl Chunk {
+    /// Whether its driver has so many others that this one may wait for a while without another
+    /// connection going without.
+    pub fn is_spare(&self) -> bool {
+        match &self.bytes {
+            Lent::Ring(chunk) => chunk.is_spare(),
+            Lent::Other(_) => false,
+        }
+    }
+}
+
 impl From<RingChunk> for Chunk {
     fn from(chunk: RingChunk) -> Self {
         Self {

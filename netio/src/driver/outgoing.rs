@@ -49,6 +49,14 @@ impl Outgoing {
         self.segments.iter().map(Bytes::len).sum()
     }
 
+    /// What is left, if it is in one piece.
+    pub(super) fn sole(&self) -> Option<&[u8]> {
+        match self.segments.len() {
+            1 => self.segments.front().map(Bytes::as_ref),
+            _ => None,
+        }
+    }
+
     /// What is left, for a vectored write; as many as there are.
     pub(super) fn slices(&self) -> ([IoSlice<'_>; SEND_SEGMENTS_MAX], usize) {
         let mut slices = [IoSlice::new(&[]); SEND_SEGMENTS_MAX];

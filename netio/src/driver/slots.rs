@@ -79,6 +79,10 @@ impl<T> Slots<T> {
         Some(value)
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         self.entries.iter().filter_map(|entry| entry.value.as_ref())
     }

@@ -76,6 +76,8 @@ struct Io {
     starved: Vec<Key>,
     /// Connections that receive no chunk until the next poll.
     held: Vec<Key>,
+    /// Connections whose send went at once, which the next poll tells.
+    sent: Vec<Key>,
     copied_bytes: u64,
     /// Sends that the kernel has only begun.
     short_sends: u64,
@@ -98,6 +100,8 @@ pub(crate) struct Settings {
     chunk_bytes: u32,
     /// Whether the kernel goes on with a send that it could only begin.
     wait_all: bool,
+    /// Sends go at once while there are at most so many connections.
+    at_once_max: usize,
 }
 
 /// How the kernel works for a ring, from the best down.
@@ -131,6 +135,7 @@ impl UringDriver {
                 chunks: None,
                 starved: Vec::new(),
                 held: Vec::new(),
+                sent: Vec::new(),
                 copied_bytes: 0,
                 short_sends: 0,
                 settings,
@@ -264,10 +269,23 @@ impl UringDriver {
         }
     }
 
+    /// Tells of the sends that went at once.
+    fn tell_sent(&mut self) {
+        if self.io.sent.is_empty() {
+            return;
+        }
+        let mut sent = mem::take(&mut self.io.sent);
+        for key in sent.drain(..) {
+            self.with_connection(key.into(), |found, _, done| found.tell_sent(done));
+        }
+        self.io.sent = sent;
+    }
+
     /// Whether the next poll has something to do that the ring does not know of.
     fn has_work(&self) -> bool {
         let fed = || self.io.chunks.as_ref().is_some_and(ChunkRing::would_be_fed);
-        !self.done.is_empty() || !self.io.held.is_empty() || (!self.io.starved.is_empty() && fed())
+        let is_told = self.done.is_empty() && self.io.sent.is_empty();
+        !is_told || !self.io.held.is_empty() || (!self.io.starved.is_empty() && fed())
     }
 
     /// Ends everything, and waits until the kernel has let go of all memory.
@@ -325,8 +343,13 @@ impl Driver for UringDriver {
     }
 
     fn send(&mut self, connection: ConnectionId, queue: &mut VecDeque<Bytes>) -> usize {
-        let found = self.connections.at_mut(connection.into());
-        found.map_or(0, |found| found.send(queue, &mut self.io))
+        // A call for each costs less than the ring for a few connections, and more for many.
+        let at_once = self.connections.len() <= self.io.settings.at_once_max;
+        let mut bytes = 0;
+        self.with_connection(connection, |found, io, done| {
+            bytes = found.send(queue, at_once, io, done);
+        });
+        bytes
     }
 
     fn set_reading(&mut self, connection: ConnectionId, reads: bool) {
@@ -373,6 +396,7 @@ impl Driver for UringDriver {
     fn poll(&mut self, completions: &mut Vec<Completion>) -> io::Result<usize> {
         let before = completions.len();
         self.release();
+        self.tell_sent();
         completions.append(&mut self.done);
         self.feed(completions);
         self.arm_watch();
@@ -450,6 +474,7 @@ impl Default for Settings {
             chunks: 64,
             chunk_bytes: 64 << 10,
             wait_all: true,
+            at_once_max: 4,
         }
     }
 }

@@ -48,10 +48,18 @@ impl Taken {
     }
 }
 
+impl<B> Received<B> {
+    fn is_unaligned_barrier(&self) -> bool {
+        matches!(self, Self::Control(control) if control.is_unaligned_barrier())
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Inbox<B> {
     items: VecDeque<(Received<B>, u64)>,
     bytes: u64,
+    /// How many barriers wait that may overtake.
+    unaligned: usize,
     elements_max: usize,
     bytes_max: u64,
 }
@@ -61,6 +69,7 @@ impl<B> Inbox<B> {
         Self {
             items: VecDeque::new(),
             bytes: 0,
+            unaligned: 0,
             elements_max,
             bytes_max,
         }
@@ -90,26 +99,36 @@ impl<B> Inbox<B> {
 
     pub(super) fn push(&mut self, received: Received<B>, bytes: u64) {
         self.bytes += bytes;
+        self.unaligned += usize::from(received.is_unaligned_barrier());
         self.items.push_back((received, bytes));
     }
 
     pub(super) fn pop(&mut self) -> Option<(Received<B>, u64)> {
         let (received, bytes) = self.items.pop_front()?;
         self.bytes -= bytes;
+        self.unaligned -= usize::from(received.is_unaligned_barrier());
         Some((received, bytes))
     }
 
     /// Takes the first barrier that may overtake, with how many elements are before it.
     pub(super) fn take_unaligned(&mut self) -> Option<(Control, usize)> {
-        let unaligned = |(received, _): &(Received<B>, u64)| match received {
-            Received::Control(control) => control.is_unaligned_barrier(),
-            _ => false,
-        };
-        let at = self.items.iter().position(unaligned)?;
+        if self.unaligned == 0 {
+            return None;
+        }
+        let is_one = |(received, _): &(Received<B>, u64)| received.is_unaligned_barrier();
+        let at = self.items.iter().position(is_one)?;
         match self.items.remove(at) {
-            Some((Received::Control(control), _)) => Some((control, at)),
+            Some((Received::Control(control), _)) => {
+                self.unaligned -= 1;
+                Some((control, at))
+            }
             _ => None,
         }
+    }
+
+    /// Whether a barrier waits that may overtake.
+    pub(super) fn has_unaligned(&self) -> bool {
+        self.unaligned > 0
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Received<B>> {
@@ -119,6 +138,7 @@ impl<B> Inbox<B> {
     pub(super) fn clear(&mut self) {
         self.items.clear();
         self.bytes = 0;
+        self.unaligned = 0;
     }
 
     pub(super) fn len(&self) -> usize {

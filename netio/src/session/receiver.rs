@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use super::inbox::Inbox;
 use super::liveness::Liveness;
-use super::{HangUp, Mode, Negotiation, Received, ReceiverOptions, SessionError, Taken};
+use super::{
+    HangUp, LITTLE_GRANT_AFTER, Mode, Negotiation, Received, ReceiverOptions, SessionError, Taken,
+};
 use crate::credit::{CreditError, ReceiverCredit};
 use crate::frame::{
     Codec, Control, Deframer, Direction, Ending, Extensions, Identity, Kind, Reason,
@@ -43,6 +45,10 @@ pub struct ReceiverSession<B> {
     hang_up: Option<HangUp>,
     is_hung_up: bool,
     liveness: Liveness,
+    /// When what little the consumer has taken is granted, if nothing more comes.
+    little_at: Option<Duration>,
+    /// That time has come.
+    grants_little: bool,
 }
 
 /// A data frame whose body is being received.
@@ -85,6 +91,8 @@ impl<B> ReceiverSession<B> {
             hang_up: None,
             is_hung_up: false,
             liveness: Liveness::new(now, options.stalled_after),
+            little_at: None,
+            grants_little: false,
             options,
         }
     }
@@ -125,6 +133,11 @@ impl<B> ReceiverSession<B> {
         Some(received)
     }
 
+    /// Whether a barrier waits that may overtake.
+    pub fn has_unaligned(&self) -> bool {
+        self.inbox.has_unaligned() && !self.owes_answer()
+    }
+
     /// Takes the first barrier that may overtake, with how many elements are before it.
     pub fn take_unaligned(&mut self) -> Option<(Control, usize)> {
         match self.owes_answer() {
@@ -140,6 +153,8 @@ impl<B> ReceiverSession<B> {
     /// batch is not to be used.
     pub fn grant(&mut self, taken: Taken, rows: u32) -> Result<(), CreditError> {
         self.untold = self.untold.saturating_sub(1);
+        // The sender is at work: what is little now may soon be enough.
+        self.little_at = None;
         let told = self.credit.handle_taken(taken.declared, rows, taken.bytes);
         if let Err(error) = told {
             self.fail(error.into());
@@ -206,6 +221,28 @@ impl<B> ReceiverSession<B> {
 
     /// When to call [`handle_timeout`](Self::handle_timeout) at the latest.
     pub fn poll_timeout(&self) -> Option<Duration> {
+        match (self.silent_until(), self.little_at) {
+            (Some(silent), Some(little)) => Some(silent.min(little)),
+            (silent, little) => silent.or(little),
+        }
+    }
+
+    /// Time has passed.
+    pub fn handle_timeout(&mut self, now: Duration) {
+        self.look_after_little(now);
+        if self.silent_until().is_none_or(|at| now < at) {
+            return;
+        }
+        let what = match self.deframer.is_inside_frame() {
+            true => "nothing came inside of a frame",
+            false => "no answer to the offer came",
+        };
+        let silence = self.liveness.patience();
+        self.fail(SessionError::PeerStalled { what, silence });
+    }
+
+    /// When the sender has been silent for too long.
+    fn silent_until(&self) -> Option<Duration> {
         if self.end.is_some() {
             return None;
         }
@@ -218,17 +255,23 @@ impl<B> ReceiverSession<B> {
         }
     }
 
-    /// Time has passed.
-    pub fn handle_timeout(&mut self, now: Duration) {
-        if self.poll_timeout().is_none_or(|at| now < at) {
-            return;
+    /// What is less than a share of the window is granted when the consumer has had everything
+    /// for a while: a sender may have a batch that needs all of the window.
+    fn look_after_little(&mut self, now: Duration) {
+        let is_negotiated = matches!(self.mode, Mode::Negotiated(_)) && self.end.is_none();
+        if !is_negotiated || !self.is_drained() || !self.credit.owes() {
+            self.little_at = None;
+        } else if self.little_at.is_some_and(|at| at <= now) {
+            self.little_at = None;
+            self.grants_little = true;
+        } else if !self.grants_little && self.little_at.is_none() {
+            self.little_at = Some(now + LITTLE_GRANT_AFTER);
         }
-        let what = match self.deframer.is_inside_frame() {
-            true => "nothing came inside of a frame",
-            false => "no answer to the offer came",
-        };
-        let silence = self.liveness.patience();
-        self.fail(SessionError::PeerStalled { what, silence });
+    }
+
+    /// Whether the consumer has everything that came.
+    fn is_drained(&self) -> bool {
+        self.inbox.is_empty() && self.untold == 0
     }
 
     fn owes_answer(&self) -> bool {

@@ -3,7 +3,8 @@
 use ringway_netio::credit::{Shortage, WINDOW_ROWS};
 use ringway_netio::frame::{Control, Ending};
 use ringway_netio::session::{
-    CONTROL_ELEMENTS_MAX, Negotiation, Outgoing, Received, ReceiverOptions, Refusal, SenderOptions,
+    CONTROL_ELEMENTS_MAX, LITTLE_GRANT_AFTER, Negotiation, Outgoing, Received, ReceiverOptions,
+    Refusal, SenderOptions,
 };
 
 use crate::ends::{Element, barrier, batch, push, watermark};
@@ -273,4 +274,39 @@ fn merged_watermarks_say_as_much_as_each_alone() {
     let (id, mode, terminal) = (1, 0, false);
     let barrier = Control::Barrier { id, mode, terminal };
     assert_eq!(barrier.merge(barrier), None);
+}
+
+#[test]
+fn little_is_granted_only_when_the_consumer_has_had_everything_for_a_while() {
+    let receiver = ReceiverOptions {
+        window_rows: 100,
+        ..ReceiverOptions::default()
+    };
+    let mut pair = Pair::new(SenderOptions::default(), receiver, Seeded::from_seed(1));
+    pair.to_push = (0..10).map(|_| batch(2, 10)).collect();
+    pair.drive();
+    assert_eq!(pair.receiver.got.len(), 10);
+    assert_eq!(pair.sender.grants(), 2, "the first, and one for all ten");
+    assert!(pair.now >= LITTLE_GRANT_AFTER);
+    assert_eq!(pair.sender.credit().available_rows(), 100);
+
+    let before = pair.now;
+    pair.to_push.push_back(batch(25, 10));
+    pair.drive();
+    assert_eq!(
+        pair.now, before,
+        "a quarter of the window is granted at once"
+    );
+    assert_eq!(pair.sender.credit().available_rows(), 100);
+}
+
+#[test]
+fn a_batch_that_needs_all_of_the_window_waits_for_little_and_no_longer() {
+    let mut pair = small_windows();
+    pair.to_push.push_back(batch(1, 10));
+    pair.to_push.push_back(batch(100, 1000));
+    pair.drive();
+    assert_eq!(pair.receiver.got.len(), 2);
+    assert!(pair.to_push.is_empty());
+    assert_eq!(pair.now, LITTLE_GRANT_AFTER);
 }

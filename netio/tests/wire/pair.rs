@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use ringway_netio::session::{HangUp, Mode, ReceiverOptions, SenderOptions, SenderSession};
+use ringway_netio::session::{
+    HangUp, LITTLE_GRANT_AFTER, Mode, ReceiverOptions, SenderOptions, SenderSession,
+};
 
 use crate::ends::{Element, ReceiverEnd, push, transmit};
 use crate::link::{Arrival, CALM, Link, Weather};
@@ -48,7 +50,8 @@ impl Pair {
         )
     }
 
-    /// Runs until nothing happens any more, or a session waits for time to pass.
+    /// Runs until nothing happens any more, or a session waits for more time to pass than a grant
+    /// of little takes.
     pub(crate) fn drive(&mut self) {
         for _ in 0..2_000_000 {
             if self.turn() {
@@ -58,12 +61,21 @@ impl Pair {
             let is_over = self.receiver.session.end().is_some();
             let deaf = !self.receiver.wants_bytes() && !is_over;
             let forward = arrivals[0].filter(|_| !deaf);
-            match forward.into_iter().chain(arrivals[1]).min() {
-                Some(at) => self.now = self.now.max(at),
-                None => return,
-            }
+            let next = forward.into_iter().chain(arrivals[1]).min();
+            let Some(at) = next.into_iter().chain(self.little_at()).min() else {
+                return;
+            };
+            self.now = self.now.max(at);
+            self.receiver.session.handle_timeout(self.now);
         }
         panic!("the two never come to rest");
+    }
+
+    /// When the receiver grants what little was taken.
+    fn little_at(&mut self) -> Option<Duration> {
+        self.receiver.session.handle_timeout(self.now);
+        let timeout = self.receiver.session.poll_timeout();
+        timeout.filter(|at| *at <= self.now + LITTLE_GRANT_AFTER)
     }
 
     /// Lets time pass to the next timeout of a session, and says whether there was one.

@@ -311,6 +311,17 @@ impl Producer {
         }
     }
 
+    /// Whether the words of messages are to be stored past the caches: those of a link are read
+    /// soon after, and the line that holds eight of them is the first to be taken back.
+    #[inline]
+    fn streams_words(&self) -> bool {
+        match self.stores {
+            Stores::Plain => false,
+            Stores::Streaming => true,
+            Stores::Auto => self.probe.placement() == Placement::Far,
+        }
+    }
+
     /// Where a message behind such a gap begins.
     #[inline]
     pub(crate) fn offset_behind(&self, gap: usize) -> usize {
@@ -334,7 +345,7 @@ impl Producer {
     #[inline]
     fn append(&mut self, bytes: usize, kind: u32, len: usize) {
         let slot = self.side.slot(self.tail);
-        if self.probe.placement() == Placement::Far {
+        if self.streams_words() {
             stores::stream_word(slot, slot_of(kind, len));
             self.has_streamed = true;
         } else {

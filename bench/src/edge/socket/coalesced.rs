@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 
 use arrow::buffer::Buffer;
 use arrow::ipc::reader::StreamDecoder;
+use arrow::ipc::root_as_message;
 use arrow::ipc::writer::StreamWriter;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener as AsyncListener, TcpStream};
@@ -59,24 +60,78 @@ pub(super) fn receive(listener: TcpListener) -> Result<Received, BenchError> {
         let meter = Meter::start();
         let mut decoder = StreamDecoder::new();
         let mut total = Total::default();
-        let mut held: Vec<u8> = Vec::with_capacity(8);
-        loop {
-            // Messages are multiples of 8 bytes: as long as buffers begin at one, so do they.
-            let mut bytes = Vec::with_capacity(READ_BUFFER_BYTES);
-            bytes.append(&mut held);
-            if stream.read_buf(&mut bytes).await? == 0 {
-                break;
+        let mut messages = Messages::default();
+        let mut bytes: Vec<u8> = Vec::with_capacity(READ_BUFFER_BYTES);
+        while stream.read_buf(&mut bytes).await? > 0 {
+            // What the decoder is given in part it copies, so it is given whole messages, which
+            // begin where a buffer does or behind others, and so are aligned.
+            let (whole, next_bytes) = messages.whole(&bytes)?;
+            let rest = &bytes[whole..];
+            if whole == 0 {
+                bytes.reserve(next_bytes.saturating_sub(rest.len()));
+                continue;
             }
-            held.extend_from_slice(&bytes[bytes.len() & !7..]);
-            bytes.truncate(bytes.len() & !7);
-            let mut buffer = Buffer::from(bytes);
+            let mut next = Vec::with_capacity(READ_BUFFER_BYTES.max(next_bytes));
+            next.extend_from_slice(rest);
+            bytes.truncate(whole);
+            let mut buffer = Buffer::from(std::mem::replace(&mut bytes, next));
             while let Some(batch) = decoder.decode(&mut buffer)? {
                 total.add(&batch);
             }
         }
+        while let Some(batch) = decoder.decode(&mut Buffer::from(std::mem::take(&mut bytes)))? {
+            total.add(&batch);
+        }
         decoder.finish()?;
         Ok(meter.received(total))
     })
+}
+
+/// Finds where messages end.
+#[derive(Default)]
+struct Messages {
+    /// The metadata of the last one, and its length with its body: the next is mostly the same.
+    last: (Vec<u8>, usize),
+}
+
+impl Messages {
+    /// How many of the bytes are whole messages, and how many the one behind them has, if that
+    /// is known.
+    ///
+    /// # Errors
+    /// When there is no message.
+    fn whole(&mut self, bytes: &[u8]) -> Result<(usize, usize), BenchError> {
+        let mut whole = 0;
+        loop {
+            let length = self.next(&bytes[whole..])?.unwrap_or_default();
+            if length == 0 || whole + length > bytes.len() {
+                return Ok((whole, length));
+            }
+            whole += length;
+        }
+    }
+
+    /// The length of the message that `bytes` begin with, once its metadata is there.
+    fn next(&mut self, bytes: &[u8]) -> Result<Option<usize>, BenchError> {
+        let Some((prefix, rest)) = bytes.split_first_chunk::<8>() else {
+            return Ok(None);
+        };
+        let [.., a, b, c, d] = *prefix;
+        let Some(metadata) = rest.get(..u32::from_le_bytes([a, b, c, d]) as usize) else {
+            return Ok(None);
+        };
+        if metadata.is_empty() {
+            return Ok(Some(prefix.len()));
+        }
+        if metadata != self.last.0 {
+            let message = root_as_message(metadata);
+            let message = message.map_err(|error| BenchError::new(error.to_string()))?;
+            let body = usize::try_from(message.bodyLength());
+            let body = body.map_err(|_| BenchError::new("a body of less than nothing"))?;
+            self.last = (metadata.to_vec(), prefix.len() + metadata.len() + body);
+        }
+        Ok(Some(self.last.1))
+    }
 }
 
 /// Everything on the thread that asks for it.

@@ -74,7 +74,9 @@ impl Load {
     pub(in crate::edge) fn prebuilt(self) -> Prebuilt {
         let batches = PREBUILT_BYTES / self.bytes();
         let batches = batches.clamp(PREBUILT_BATCHES_MIN, PREBUILT_BATCHES_MAX);
-        let batches: Vec<RecordBatch> = (0..batches).map(|number| self.batch(number)).collect();
+        let schema = self.schema();
+        let batch = |number| self.batch(number, &schema);
+        let batches: Vec<RecordBatch> = (0..batches).map(batch).collect();
         Prebuilt {
             totals: batches.iter().map(Total::of).collect(),
             batches: batches.into(),
@@ -82,7 +84,7 @@ impl Load {
         }
     }
 
-    fn batch(self, number: usize) -> RecordBatch {
+    fn batch(self, number: usize, schema: &SchemaRef) -> RecordBatch {
         let first = (number * self.rows) as i64;
         let numbers = first..first + self.rows as i64;
         let times: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers.clone()));
@@ -96,7 +98,7 @@ impl Load {
                 Arc::new(StringArray::from_iter_values(texts))
             }
         };
-        let batch = RecordBatch::try_new(self.schema(), vec![times, values]);
+        let batch = RecordBatch::try_new(Arc::clone(schema), vec![times, values]);
         batch.expect("the columns are those of the schema")
     }
 }
@@ -234,7 +236,8 @@ mod tests {
     #[test]
     fn a_batch_that_comes_in_pieces_comes_to_the_same() {
         for kind in [Kind::Int64, Kind::String100] {
-            let batch = Load { kind, rows: 64 }.batch(3);
+            let load = Load { kind, rows: 64 };
+            let batch = load.batch(3, &load.schema());
             let mut total = Total::of(&batch.slice(0, 13));
             total.add(&batch.slice(13, 51));
             assert_eq!(total, Total::of(&batch));
@@ -245,7 +248,7 @@ mod tests {
     fn the_bytes_of_a_batch_are_those_of_its_buffers() {
         for kind in [Kind::Int64, Kind::String100] {
             let load = Load { kind, rows: 64 };
-            let batch = load.batch(0);
+            let batch = load.batch(0, &load.schema());
             let buffers = batch.columns().iter().flat_map(|column| {
                 let data = column.to_data();
                 data.buffers()

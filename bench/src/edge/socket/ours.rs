@@ -79,10 +79,11 @@ impl OwnLinks {
     /// When nothing has happened for a minute.
     #[inline]
     pub(crate) fn turn(&mut self, has_worked: bool) -> Result<(), BenchError> {
-        self.turn_until(has_worked, SLEEP_MAX)
+        self.turn_until(has_worked, || Some(SLEEP_MAX))
     }
 
-    /// As [`Self::turn`], without sleeping longer than `limit`.
+    /// As [`Self::turn`], without sleeping longer than `limit` says when it comes to that; none
+    /// is not at all.
     ///
     /// # Errors
     /// As for `turn`.
@@ -90,7 +91,7 @@ impl OwnLinks {
     pub(crate) fn turn_until(
         &mut self,
         has_worked: bool,
-        limit: Duration,
+        limit: impl FnOnce() -> Option<Duration>,
     ) -> Result<(), BenchError> {
         if self.links.turn() > 0 || has_worked {
             self.idle_since = None;
@@ -99,7 +100,7 @@ impl OwnLinks {
         self.wait(limit)
     }
 
-    fn wait(&mut self, limit: Duration) -> Result<(), BenchError> {
+    fn wait(&mut self, limit: impl FnOnce() -> Option<Duration>) -> Result<(), BenchError> {
         self.looks += 1;
         std::hint::spin_loop();
         if self.idle != Idle::Park && !self.looks.is_multiple_of(16) {
@@ -115,7 +116,11 @@ impl OwnLinks {
         match self.idle {
             Idle::Spin => {}
             Idle::Adaptive if idle_for < SPIN => {}
-            Idle::Adaptive | Idle::Park => self.links.park(limit.min(SLEEP_MAX)),
+            Idle::Adaptive | Idle::Park => {
+                if let Some(limit) = limit() {
+                    self.links.park(limit.min(SLEEP_MAX));
+                }
+            }
         }
         Ok(())
     }

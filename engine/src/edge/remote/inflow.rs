@@ -14,6 +14,12 @@ use super::links::Io;
 /// their buffer; for less, a read of whatever comes takes them along with what follows.
 const DIRECT_BYTES_MIN: usize = 32 << 10;
 
+/// Bytes that wait here at most before reading stops, and from which on it goes on again: what
+/// is read with one look. Less would stop and begin reading all the time where the user is the
+/// slower one.
+const WAITING_BYTES_MAX: usize = 256 << 10;
+const WAITING_BYTES_MIN: usize = WAITING_BYTES_MAX / 2;
+
 /// Bytes that were read, and the body that is being filled.
 #[derive(Default)]
 pub(super) struct Inflow {
@@ -91,6 +97,17 @@ impl Inflow {
     /// Whether something waits here, so that reading should stop.
     pub(super) fn is_blocked(&self) -> bool {
         self.wanted.is_some() || !self.rest.is_empty()
+    }
+
+    /// Whether more may be read. A connection that does not read begins late, so that it does
+    /// not have to stop soon again.
+    pub(super) fn has_room(&self, is_reading: bool) -> bool {
+        let max = match is_reading {
+            true => WAITING_BYTES_MAX,
+            false => WAITING_BYTES_MIN,
+        };
+        let waiting: usize = self.rest.iter().map(|rest| rest.unused().len()).sum();
+        self.wanted.is_none() && waiting < max
     }
 
     pub(super) fn copied_bytes(&self) -> u64 {
@@ -223,11 +240,13 @@ impl Inflow {
         }
     }
 
-    /// Gives the driver's chunks back: a connection that waits must not keep others from
-    /// being read.
+    /// Gives the driver's chunks back, unless it has many: a connection that waits must not keep
+    /// others from being read.
     fn keep_rest(&mut self) {
         for rest in &mut self.rest {
-            if let Rest::Chunk(..) = rest {
+            if let Rest::Chunk(chunk, _) = rest
+                && !chunk.is_spare()
+            {
                 let bytes = rest.unused().to_vec();
                 self.copied_bytes += bytes.len() as u64;
                 *rest = Rest::Kept(bytes, 0);

@@ -23,6 +23,12 @@ pub(super) trait Link {
     /// Something was done on its connection.
     fn handle(&mut self, event: Event, io: &mut Io<'_>);
 
+    /// Whether its user has done something since it was pumped. Asked in every turn, so it is
+    /// to be cheap; a link that can't tell is pumped in every turn.
+    fn has_news(&self) -> bool {
+        true
+    }
+
     /// Does what can be done now, and returns how much that was.
     fn pump(&mut self, io: &mut Io<'_>) -> usize;
 
@@ -44,6 +50,13 @@ pub(super) trait Link {
     fn detached(&mut self, socket: Socket) {
         drop(socket);
     }
+}
+
+/// A link, and when it is pumped though nothing has happened.
+struct Driven {
+    link: Box<dyn Link>,
+    /// A link that has just done something may have more to do: it is due at once.
+    due: Option<Duration>,
 }
 
 /// What was done on a connection.
@@ -85,11 +98,12 @@ pub struct Links {
     clock: Clock,
     mailbox: OwnedMailbox,
     bell: Bell,
-    links: HashMap<ConnectionId, Box<dyn Link>>,
+    links: HashMap<ConnectionId, Driven>,
     ports: HashMap<ListenerId, Box<dyn Port>>,
     completions: Vec<Completion>,
-    /// Links of which something was done in this poll.
+    /// Links that are to be pumped now, and those that are after them.
     touched: Vec<ConnectionId>,
+    later: Vec<ConnectionId>,
     /// Links that are over, to be taken out.
     over: Vec<ConnectionId>,
     broken: Option<String>,
@@ -118,6 +132,7 @@ impl Links {
             ports: HashMap::new(),
             completions: Vec::new(),
             touched: Vec::new(),
+            later: Vec::new(),
             over: Vec::new(),
             broken: None,
             tend_at: Self::now() + TEND_EVERY,
@@ -147,7 +162,7 @@ impl Links {
     /// Whether something would be lost if nobody turned this any more: data that its peer does
     /// not have yet, or a receiver that waits for more.
     pub fn is_needed(&self) -> bool {
-        !self.mailbox.is_empty() || self.links.values().any(|link| link.is_needed())
+        !self.mailbox.is_empty() || self.links.values().any(|driven| driven.link.is_needed())
     }
 
     /// Whether a peer may still connect.
@@ -166,7 +181,8 @@ impl Links {
     /// something, or [`next_timeout`](Self::next_timeout) is over.
     pub fn turn(&mut self) -> usize {
         let mut work = self.obey();
-        let (now, origin) = (Self::now(), self.clock.now());
+        let now = Self::now();
+        let origin = self.clock.at(Monotonic(now), &SESSIONS);
         self.tend(now);
         work += self.pump(now, origin);
         work += self.poll(now, origin);
@@ -183,7 +199,8 @@ impl Links {
         if let Err(error) = self.driver.wait(Some(limit)) {
             self.give_up(&error);
         }
-        self.bell.clear();
+        // What rang it is consumed; where nobody did, there is nothing to consume.
+        self.bell.disarm();
     }
 
     /// Arms the bell, turns once more, and sleeps for at most `limit` if that did nothing.
@@ -198,7 +215,7 @@ impl Links {
 
     /// How long nobody need turn this if neither the bell rings nor the driver has something.
     pub fn next_timeout(&self) -> Option<Duration> {
-        let links = self.links.values().filter_map(|link| link.timeout());
+        let links = self.links.values().filter_map(|driven| driven.due);
         let ports = self.ports.values().filter_map(|port| port.timeout());
         let tend = (!self.links.is_empty()).then_some(self.tend_at);
         let next = links.chain(ports).chain(tend).min()?;
@@ -226,7 +243,8 @@ impl Links {
 
     /// Begins to drive something over a connection.
     pub(super) fn insert(&mut self, connection: ConnectionId, link: Box<dyn Link>) {
-        self.links.insert(connection, link);
+        let due = Some(Duration::ZERO);
+        self.links.insert(connection, Driven { link, due });
     }
 
     /// Takes a listening socket over with what is to be done with its connections.
@@ -259,23 +277,31 @@ impl Links {
     /// Lets the links of which something was done take it in. The sends that they make are
     /// handed over in the next turn, which follows at once.
     fn pump_touched(&mut self, now: Duration, origin: Monotonic) {
-        for connection in self.touched.drain(..) {
-            if let Some(link) = self.links.get_mut(&connection) {
-                let mut io = Io {
-                    driver: &mut *self.driver,
-                    bodies: &self.bodies,
-                    connection,
-                    now,
-                    origin,
-                    clock: &self.clock,
-                    bell: &self.bell,
-                };
-                pump(link, &mut io);
-                if link.is_over() {
-                    self.over.push(connection);
-                }
-            }
+        let mut touched = std::mem::take(&mut self.touched);
+        for connection in touched.drain(..) {
+            self.pump_one(connection, now, origin);
         }
+        self.touched = touched;
+    }
+
+    fn pump_one(&mut self, connection: ConnectionId, now: Duration, origin: Monotonic) -> usize {
+        let Some(driven) = self.links.get_mut(&connection) else {
+            return 0;
+        };
+        let mut io = Io::new(
+            &mut *self.driver,
+            &self.bodies,
+            connection,
+            now,
+            origin,
+            &self.clock,
+            &self.bell,
+        );
+        let work = driven.pump(&mut io);
+        if driven.link.is_over() {
+            self.over.push(connection);
+        }
+        work
     }
 
     /// Lets the driver look after its connections, when it is time.
@@ -287,34 +313,38 @@ impl Links {
     }
 
     fn pump(&mut self, now: Duration, origin: Monotonic) -> usize {
-        let mut work = 0;
-        for (&connection, link) in &mut self.links {
-            let mut io = Io {
-                driver: &mut *self.driver,
-                bodies: &self.bodies,
-                connection,
-                now,
-                origin,
-                clock: &self.clock,
-                bell: &self.bell,
-            };
-            work += pump(link, &mut io);
-            if link.is_over() {
-                self.over.push(connection);
+        let (mut first, mut later) = (
+            std::mem::take(&mut self.touched),
+            std::mem::take(&mut self.later),
+        );
+        for (&connection, driven) in &self.links {
+            if driven.link.has_news() {
+                first.push(connection);
+            } else if driven.is_due(now) {
+                later.push(connection);
             }
         }
+        let mut work = 0;
+        for connection in first.drain(..).chain(later.drain(..)) {
+            work += self.pump_one(connection, now, origin);
+        }
+        (self.touched, self.later) = (first, later);
+        work + self.close_ports(now)
+    }
+
+    fn close_ports(&mut self, now: Duration) -> usize {
         let mut closed = Vec::new();
         for (&listener, port) in &mut self.ports {
             if port.is_over(now) {
                 closed.push(listener);
             }
         }
+        let count = closed.len();
         for listener in closed {
             self.driver.stop_listening(listener);
             self.ports.remove(&listener);
-            work += 1;
         }
-        work
+        count
     }
 
     fn poll(&mut self, now: Duration, origin: Monotonic) -> usize {
@@ -368,24 +398,27 @@ impl Links {
                 return;
             }
             Completion::Detached { connection, socket } => {
-                if let Some(mut link) = self.links.remove(&connection) {
-                    link.detached(socket);
+                if let Some(mut driven) = self.links.remove(&connection) {
+                    driven.link.detached(socket);
                 }
                 return;
             }
-            Completion::Closed { .. } | Completion::Woken => return,
+            // Also what was rung too late to find anybody asleep is to be consumed, or the
+            // descriptor would be readable, and this thread awake, for ever.
+            Completion::Woken => return self.bell.clear(),
+            Completion::Closed { .. } => return,
         };
-        if let Some(link) = self.links.get_mut(&connection) {
-            let mut io = Io {
-                driver: &mut *self.driver,
-                bodies: &self.bodies,
+        if let Some(driven) = self.links.get_mut(&connection) {
+            let mut io = Io::new(
+                &mut *self.driver,
+                &self.bodies,
                 connection,
                 now,
                 origin,
-                clock: &self.clock,
-                bell: &self.bell,
-            };
-            link.handle(event, &mut io);
+                &self.clock,
+                &self.bell,
+            );
+            driven.link.handle(event, &mut io);
             if self.touched.last() != Some(&connection) {
                 self.touched.push(connection);
             }
@@ -425,18 +458,18 @@ impl Links {
             "the driver is broken: all its connections are lost"
         );
         let (now, origin) = (Self::now(), self.clock.now());
-        for (&connection, link) in &mut self.links {
-            let mut io = Io {
-                driver: &mut *self.driver,
-                bodies: &self.bodies,
+        for (&connection, driven) in &mut self.links {
+            let mut io = Io::new(
+                &mut *self.driver,
+                &self.bodies,
                 connection,
                 now,
                 origin,
-                clock: &self.clock,
-                bell: &self.bell,
-            };
-            link.handle(Event::Lost(why.clone()), &mut io);
-            link.pump(&mut io);
+                &self.clock,
+                &self.bell,
+            );
+            driven.link.handle(Event::Lost(why.clone()), &mut io);
+            driven.link.pump(&mut io);
         }
         self.links.clear();
         for (_, mut port) in self.ports.drain() {
@@ -446,18 +479,47 @@ impl Links {
     }
 }
 
-/// Lets a link do what it can, and what goes on in its place, if something does.
-fn pump(link: &mut Box<dyn Link>, io: &mut Io<'_>) -> usize {
-    let work = link.pump(io);
-    if work == 0 {
-        return 0;
+impl Driven {
+    fn is_due(&self, now: Duration) -> bool {
+        self.due.is_some_and(|due| due <= now)
     }
-    match link.successor() {
-        Some(successor) => {
-            *link = successor;
-            work + link.pump(io)
+
+    /// Lets the link do what it can, and what goes on in its place, if something does.
+    fn pump(&mut self, io: &mut Io<'_>) -> usize {
+        let mut work = self.link.pump(io);
+        if work > 0
+            && let Some(successor) = self.link.successor()
+        {
+            self.link = successor;
+            work += self.link.pump(io);
         }
-        None => work,
+        self.due = match work {
+            0 => self.link.timeout(),
+            _ => Some(io.now),
+        };
+        work
+    }
+}
+
+impl<'a> Io<'a> {
+    fn new(
+        driver: &'a mut dyn Driver,
+        bodies: &'a BodyPool,
+        connection: ConnectionId,
+        now: Duration,
+        origin: Monotonic,
+        clock: &'a Clock,
+        bell: &'a Bell,
+    ) -> Self {
+        Self {
+            driver,
+            bodies,
+            connection,
+            now,
+            origin,
+            clock,
+            bell,
+        }
     }
 }
 

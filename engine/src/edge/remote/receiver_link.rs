@@ -59,6 +59,12 @@ pub(super) struct ReceiverLink<B: Payload> {
     broken: Option<String>,
     is_begun: bool,
     is_reading: bool,
+    /// Silence of the sender counts.
+    is_listening: bool,
+    /// What the user had taken when this was pumped last.
+    seen_taken: u64,
+    /// The user could not be shown the figures.
+    owes_figures: bool,
     /// Something came that is not to be taken, nor what came after it.
     is_refused: bool,
     /// Until it is known whether the edge goes over this connection or over shared memory: where
@@ -110,6 +116,9 @@ impl<B: Payload> ReceiverLink<B> {
             broken: None,
             is_begun: false,
             is_reading: false,
+            is_listening: false,
+            seen_taken: 0,
+            owes_figures: false,
             is_refused: false,
             sharing: None,
             sharing_until: Duration::ZERO,
@@ -266,7 +275,7 @@ impl<B: Payload> ReceiverLink<B> {
     /// Barriers of unaligned checkpoints overtake what waits here and in the ring. Returns how
     /// many elements that moved.
     fn overtake(&mut self) -> usize {
-        if !self.overtaking {
+        if !self.overtaking || (self.priority.is_none() && !self.session.has_unaligned()) {
             return 0;
         }
         let mut moved = 0;
@@ -498,13 +507,22 @@ impl<B: Payload> ReceiverLink<B> {
         }
     }
 
-    /// Reads while there is room, and not while something waits.
+    /// Reads while there is room for what comes. Silence counts while nothing waits here that
+    /// the session could be given first.
     fn set_reading(&mut self, io: &mut Io<'_>) {
-        let reads = self.session.wants_read() && !self.inflow.is_blocked() && self.ring.is_some();
-        if reads != self.is_reading && !self.leaving.has_begun() {
+        if self.leaving.has_begun() {
+            return;
+        }
+        let is_wanted = self.ring.is_some() && self.session.end().is_none();
+        let reads = is_wanted && self.inflow.has_room(self.is_reading);
+        if reads != self.is_reading {
             self.is_reading = reads;
             io.driver.set_reading(io.connection, reads);
-            self.session.handle_reading(io.now, reads);
+        }
+        let listens = reads && !self.inflow.is_blocked();
+        if listens != self.is_listening {
+            self.is_listening = listens;
+            self.session.handle_reading(io.now, listens);
         }
     }
 
@@ -518,7 +536,8 @@ impl<B: Payload> ReceiverLink<B> {
             ..self.stats
         };
         self.stats = stats;
-        if stats != self.published && self.shared.publish(stats) {
+        self.owes_figures = stats != self.published && !self.shared.publish(stats);
+        if !self.owes_figures {
             self.published = stats;
         }
     }
@@ -549,7 +568,19 @@ impl<B: Payload> Link for ReceiverLink<B> {
         }
     }
 
+    fn has_news(&self) -> bool {
+        let Some(ring) = &self.ring else {
+            return self.owes_figures;
+        };
+        // What waits for room is tried again: the ring may have some before it says so.
+        let waits = !self.pending.is_empty() || self.priority.is_some() || self.owes_figures;
+        // Until it is known how the edge goes, a look is taken in every turn.
+        let waits = waits || self.sharing.is_some();
+        waits || ring.is_closed() || ring.taken() != self.seen_taken
+    }
+
     fn pump(&mut self, io: &mut Io<'_>) -> usize {
+        self.seen_taken = self.ring.as_ref().map_or(0, local::Sender::taken);
         let mut work = match std::mem::replace(&mut self.is_begun, true) {
             true => self.notice_close(io),
             // First the greeting: a peer that is refused before it could not be told why.

@@ -72,6 +72,8 @@ pub(super) struct SenderLink<B: Payload> {
     is_begun: bool,
     is_lingering: bool,
     is_starved: bool,
+    /// The user could not be shown the figures.
+    owes_figures: bool,
     /// Until it is known whether the edge goes over this connection or over shared memory.
     meeting: Option<Box<Meeting<B>>>,
     /// What goes on with the connection if it is the latter.
@@ -117,6 +119,7 @@ impl<B: Payload> SenderLink<B> {
             is_begun: false,
             is_lingering: false,
             is_starved: false,
+            owes_figures: false,
             meeting: None,
             successor: None,
         }
@@ -183,7 +186,7 @@ impl<B: Payload> SenderLink<B> {
                 },
                 Waiting::Control(element) => self.push_control(element),
                 Waiting::Data(batch, bytes) => self.begin_batch(batch, bytes, now),
-                Waiting::Work(work) => self.push_work(work, now),
+                Waiting::Work(work) => self.push_work(*work, now),
             };
             match pushed {
                 true => taken += 1,
@@ -269,10 +272,7 @@ impl<B: Payload> SenderLink<B> {
                 self.fail(FailureKind::Unsendable(why), now);
                 false
             }
-            Ok(batch) => {
-                self.waiting = Waiting::Work(Box::new(Work::new(batch, piece, bytes)));
-                true
-            }
+            Ok(batch) => self.push_work(Work::new(batch, piece, bytes), now),
             Err(error) => {
                 self.fail(FailureKind::Unsendable(error), now);
                 false
@@ -281,7 +281,7 @@ impl<B: Payload> SenderLink<B> {
     }
 
     /// Pushes frames of a batch. Returns whether all of them were taken.
-    fn push_work(&mut self, mut work: Box<Work>, now: Duration) -> bool {
+    fn push_work(&mut self, mut work: Work, now: Duration) -> bool {
         let Some((encoder, codec)) = &mut self.encoder else {
             return false;
         };
@@ -297,7 +297,7 @@ impl<B: Payload> SenderLink<B> {
                 if for_credit && !std::mem::replace(&mut self.is_starved, true) {
                     self.stats.saturations += 1;
                 }
-                self.waiting = Waiting::Work(work);
+                self.waiting = Waiting::Work(Box::new(work));
             }
             Pushed::Never(why) => self.fail(FailureKind::Unsendable(why), now),
             Pushed::Over => self.settle(now),
@@ -486,7 +486,8 @@ impl<B: Payload> SenderLink<B> {
             ..self.stats
         };
         self.stats = stats;
-        if stats != self.published && self.shared.publish(stats) {
+        self.owes_figures = stats != self.published && !self.shared.publish(stats);
+        if !self.owes_figures {
             self.published = stats;
         }
     }
@@ -515,6 +516,13 @@ impl<B: Payload> Link for SenderLink<B> {
             }
             Event::BodyProgress(_) | Event::Body(..) => {}
         }
+    }
+
+    fn has_news(&self) -> bool {
+        // What it waits for while it meets its peer over shared memory is no event of its own.
+        self.owes_figures
+            || self.meeting.is_some()
+            || self.ring.as_ref().is_some_and(local::Receiver::has_news)
     }
 
     fn pump(&mut self, io: &mut Io<'_>) -> usize {

@@ -290,3 +290,17 @@ fn a_sender_whose_connections_nobody_drives_any_more_hears_of_it() {
     let said = waiting.join().unwrap().unwrap_err();
     assert_ne!(said, FinishError::TimedOut);
 }
+
+#[test]
+fn a_bell_that_was_rung_when_nobody_slept_keeps_no_thread_awake() {
+    let bell = Bell::descriptor().unwrap();
+    bell.arm();
+    bell.ring();
+    let (_handle, seed) = links_with(bell);
+    let driver = Box::new(EpollDriver::new().unwrap());
+    let mut links = Links::new(seed, driver, Clock::start()).unwrap();
+    assert!(
+        (0..20).any(|_| links.turn() == 0),
+        "something to do in every turn"
+    );
+}

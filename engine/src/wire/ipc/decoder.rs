@@ -19,6 +19,7 @@ use super::IpcMessage;
 use super::batch::check_batch;
 use super::compressed::expand;
 use super::error::{IpcError, bounded};
+use super::plain::PlainReader;
 use super::schema::check_schema;
 
 /// What a message was.
@@ -39,6 +40,8 @@ pub enum Decoded {
 #[derive(Debug, Default)]
 pub struct IpcDecoder {
     schema: Option<SchemaRef>,
+    /// Reads batches of that schema, if its columns are plain.
+    plain: Option<Arc<PlainReader>>,
     dictionaries: HashMap<i64, ArrayRef>,
 }
 
@@ -48,12 +51,23 @@ impl IpcDecoder {
         Self::default()
     }
 
-    /// A decoder of a stream whose schema is known from before.
-    pub(in crate::wire) fn with_schema(schema: SchemaRef) -> Self {
+    /// A decoder of another stream with the schema of this one.
+    pub(in crate::wire) fn with_schema_of(&self) -> Self {
         Self {
-            schema: Some(schema),
+            schema: self.schema.clone(),
+            plain: self.plain.clone(),
             dictionaries: HashMap::new(),
         }
+    }
+
+    /// The batch of the message that begins at `at` in `bytes`, if it is a plain one, and where
+    /// its body ends.
+    pub(in crate::wire) fn read_plain(
+        &self,
+        bytes: &Buffer,
+        at: usize,
+    ) -> Option<(RecordBatch, usize)> {
+        self.plain.as_ref()?.read(bytes, at)
     }
 
     /// The schema, once it came.
@@ -110,6 +124,7 @@ impl IpcDecoder {
         check_schema(schema)?;
         let schema = Arc::new(guarded(|| Ok(fb_to_schema(schema)))?);
         self.schema = Some(schema.clone());
+        self.plain = PlainReader::new(&schema).map(Arc::new);
         Ok(schema)
     }
 

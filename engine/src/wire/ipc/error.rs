@@ -44,7 +44,7 @@ pub enum IpcError {
 }
 
 impl IpcError {
-    pub(super) fn malformed(what: impl Display) -> Self {
+    pub(in crate::wire) fn malformed(what: impl Display) -> Self {
         Self::Malformed(what.to_string())
     }
 }

@@ -5,7 +5,7 @@
 //! own calls, or at their end. So entries and their count need to be written in order, but not
 //! against another processor.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::mem;
 use std::ops::Deref;
@@ -44,6 +44,9 @@ pub(super) struct ChunkRing {
 struct Shelf {
     memory: Memory,
     returned: RefCell<Vec<u16>>,
+    /// How many buffers there are, and how many of them the caller has.
+    count: u16,
+    lent: Cell<u16>,
 }
 
 /// What arrived in one buffer, which goes back when this is dropped.
@@ -67,6 +70,8 @@ impl ChunkRing {
             shelf: Rc::new(Shelf {
                 memory: Memory::mapping(buffers).ok_or_else(no_memory)?,
                 returned: RefCell::new(Vec::with_capacity(usize::from(count))),
+                count,
+                lent: Cell::new(0),
             }),
             count,
             chunk_bytes,
@@ -124,6 +129,7 @@ impl ChunkRing {
             "a buffer that the kernel does not have"
         );
         self.offered -= 1;
+        self.shelf.lent.update(|lent| lent + 1);
         RingChunk {
             start: self.start(id),
             shelf: Rc::clone(&self.shelf),
@@ -168,6 +174,11 @@ impl ChunkRing {
 }
 
 impl RingChunk {
+    /// Whether the callers have at most half of all buffers.
+    pub(in crate::driver) fn is_spare(&self) -> bool {
+        self.shelf.lent.get() <= self.shelf.count / 2
+    }
+
     /// Leaves out the first `count` bytes.
     pub(super) fn skip(&mut self, count: usize) {
         assert!(count <= self.len, "beyond the chunk");
@@ -190,6 +201,7 @@ impl Deref for RingChunk {
 
 impl Drop for RingChunk {
     fn drop(&mut self) {
+        self.shelf.lent.update(|lent| lent - 1);
         self.shelf.returned.borrow_mut().push(self.id);
     }
 }

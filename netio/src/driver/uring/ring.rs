@@ -13,13 +13,14 @@ use io_uring::{
 };
 use rustix::event::{EventfdFlags, PollFlags, eventfd};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, SocketFlags};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, send, sendmsg};
 
 use super::chunks::ChunkRing;
 use super::message::Message;
 use super::token::{Operation, Token};
 use super::{Mode, Settings};
 use crate::driver::accept_error::RETRY_AFTER_NS;
+use crate::driver::outgoing::Outgoing;
 
 /// After this long accepting is tried again when descriptors or memory were missing.
 static RETRY_AFTER: Timespec = Timespec::new().nsec(RETRY_AFTER_NS);
@@ -327,6 +328,17 @@ impl Drop for Ring {
         // used after this, and do nothing when they are dropped.
         drop(unsafe { Box::from_raw(self.owned.as_ptr()) });
     }
+}
+
+/// Sends without waiting what the kernel takes, and says how many bytes that were.
+pub(super) fn send_at_once(socket: &impl AsFd, outgoing: &Outgoing) -> Result<usize, Errno> {
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    if let Some(segment) = outgoing.sole() {
+        return send(socket, segment, flags);
+    }
+    let (slices, count) = outgoing.slices();
+    let mut nothing = SendAncillaryBuffer::default();
+    sendmsg(socket, &slices[..count], &mut nothing, flags)
 }
 
 fn send_flags(settings: &Settings) -> u32 {

@@ -37,9 +37,11 @@ fn in_every_mode(settings: Settings, test: impl Fn(Harness)) {
     if is_denied() {
         return;
     }
-    for mode in Mode::ALL {
+    let at_once = [0, settings.at_once_max];
+    for (mode, at_once_max) in Mode::ALL.into_iter().zip(at_once.into_iter().cycle()) {
         let settings = Settings {
             mode,
+            at_once_max,
             ..settings.clone()
         };
         test(Harness {

@@ -7,7 +7,8 @@ use crate::session::{HangUp, Negotiation};
 impl<B> ReceiverSession<B> {
     /// Appends what is to be sent now, and says whether that is anything. What the consumer
     /// has taken since the last poll is granted at once, or kept for a later grant if it is
-    /// little and more waits to be taken.
+    /// little: in version 1 as long as more waits to be taken, in the negotiated form until
+    /// [`LITTLE_GRANT_AFTER`](crate::session::LITTLE_GRANT_AFTER).
     pub fn poll_transmit(&mut self, out: &mut Vec<u8>) -> bool {
         let start = out.len();
         if !self.is_greeted {
@@ -30,8 +31,7 @@ impl<B> ReceiverSession<B> {
     /// What to shut down, once, when all that was polled before is sent.
     pub fn poll_hang_up(&mut self) -> Option<HangUp> {
         // A peer of version 1 is granted all that was taken, even at the end: it counts.
-        let is_taken = self.inbox.is_empty() && self.untold == 0;
-        if self.mode == Mode::V1 && matches!(self.end, Some(Ok(_))) && is_taken {
+        if self.mode == Mode::V1 && matches!(self.end, Some(Ok(_))) && self.is_drained() {
             self.hang_up_all();
         }
         self.hang_up.take()
@@ -45,11 +45,11 @@ impl<B> ReceiverSession<B> {
     }
 
     fn write_grant(&mut self, out: &mut Vec<u8>) {
-        let idle = self.inbox.is_empty() && self.untold == 0;
         match self.mode {
             Mode::Negotiated(_) if self.end.is_some() => {}
             Mode::Negotiated(_) => {
-                if let Some((rows_limit, bytes_limit)) = self.credit.poll_limits(idle) {
+                let all = std::mem::take(&mut self.grants_little);
+                if let Some((rows_limit, bytes_limit)) = self.credit.poll_limits(all) {
                     let grant = Grant {
                         channel: 0,
                         rows_limit,
@@ -59,7 +59,7 @@ impl<B> ReceiverSession<B> {
                 }
             }
             Mode::V1 | Mode::Undecided => {
-                if let Some(rows) = self.credit.poll_rows(idle) {
+                if let Some(rows) = self.credit.poll_rows(self.is_drained()) {
                     encode::credit_update(out, rows, None);
                 }
             }
