@@ -28,7 +28,7 @@ const SPIN: Duration = Duration::from_micros(50);
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 
 /// Looks between two turns of links whose edges are over shared memory.
-const LOOKS_PER_TURN: u32 = 64;
+const LOOKS_PER_TURN: u32 = 1024;
 
 /// Time after which a peer is taken to be stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(60);
