@@ -56,6 +56,12 @@ pub enum Command {
     /// The other process of a case of `latency`; it is started by the harness.
     #[command(hide = true)]
     Echo(EchoArgs),
+    /// The same of an edge over shared memory.
+    #[command(hide = true)]
+    ReceiveShared(SharedReceiveArgs),
+    /// The same of a latency over shared memory.
+    #[command(hide = true)]
+    EchoShared(SharedEchoArgs),
 }
 
 /// How to measure.
@@ -99,6 +105,8 @@ pub enum EdgeTransport {
     Local,
     /// TCP to another process.
     Socket,
+    /// Memory that is shared with another process.
+    Shared,
 }
 
 /// Which latency to measure.
@@ -114,6 +122,8 @@ pub struct LatencyArgs {
 pub enum LatencyTransport {
     /// TCP to another process.
     Socket,
+    /// Memory that is shared with another process.
+    Shared,
 }
 
 /// What the other process of a latency does.
@@ -131,6 +141,36 @@ pub struct EchoArgs {
 pub struct ReceiveArgs {
     /// What carries the batches.
     pub(crate) carrier: edge::socket::Carrier,
+    /// The CPU to run on.
+    #[arg(value_parser = cpu)]
+    pub(crate) cpu: CpuId,
+}
+
+/// What the other process of an edge over shared memory does.
+#[derive(Clone, Debug, Args)]
+pub struct SharedReceiveArgs {
+    /// What carries the messages.
+    pub(crate) carrier: edge::shared::Carrier,
+    /// Bytes of a message.
+    pub(crate) message_bytes: usize,
+    /// Messages that come.
+    pub(crate) count: u64,
+    /// Where the processes meet.
+    pub(crate) meeting: String,
+    /// The CPU to run on.
+    #[arg(value_parser = cpu)]
+    pub(crate) cpu: CpuId,
+}
+
+/// What the other process of a latency over shared memory does.
+#[derive(Clone, Debug, Args)]
+pub struct SharedEchoArgs {
+    /// What it sends back, and how it waits.
+    pub(crate) echo: latency::shared::Echo,
+    /// Round trips.
+    pub(crate) count: u64,
+    /// Where the processes meet.
+    pub(crate) meeting: String,
     /// The CPU to run on.
     #[arg(value_parser = cpu)]
     pub(crate) cpu: CpuId,
@@ -164,6 +204,8 @@ pub fn run(cli: &Cli) -> Result<String, BenchError> {
         Command::Table(args) => read(&args.files)?,
         Command::Echo(args) => return latency::echo(args.echo, args.cpu),
         Command::Receive(args) => return edge::socket::receive(args.carrier, args.cpu),
+        Command::ReceiveShared(args) => return receive_shared(args),
+        Command::EchoShared(args) => return echo_shared(args),
         command => measure(command, common)?,
     };
     if common.json {
@@ -190,9 +232,15 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         Command::Edge(EdgeArgs {
             transport: EdgeTransport::Socket,
         }) => edge::socket::measure(&mut harness)?,
+        Command::Edge(EdgeArgs {
+            transport: EdgeTransport::Shared,
+        }) => edge::shared::measure(&mut harness)?,
         Command::Latency(LatencyArgs {
             transport: LatencyTransport::Socket,
         }) => latency::measure(&mut harness)?,
+        Command::Latency(LatencyArgs {
+            transport: LatencyTransport::Shared,
+        }) => latency::shared::measure(&mut harness)?,
         Command::Columnar => columnar::measure(&mut harness)?,
         Command::Job => job::measure(&mut harness, &data)?,
         Command::Idle(args) => {
@@ -200,11 +248,32 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
             let program = path.as_deref().map(|path| Program { path, data: &data });
             idle::measure(&mut harness, program)?;
         }
-        Command::Host | Command::Table(_) | Command::Receive(_) | Command::Echo(_) => {
-            unreachable!("they measure no case")
-        }
+        Command::Host
+        | Command::Table(_)
+        | Command::Receive(_)
+        | Command::Echo(_)
+        | Command::ReceiveShared(_)
+        | Command::EchoShared(_) => unreachable!("they measure no case"),
     }
     Ok(harness.finish())
+}
+
+fn receive_shared(args: &SharedReceiveArgs) -> Result<String, BenchError> {
+    let course = edge::shared::Course {
+        carrier: args.carrier,
+        message_bytes: args.message_bytes,
+        count: args.count,
+        meeting: args.meeting.clone(),
+    };
+    edge::shared::receive(&course, args.cpu)
+}
+
+fn echo_shared(args: &SharedEchoArgs) -> Result<String, BenchError> {
+    let trips = latency::shared::Trips {
+        count: args.count,
+        meeting: args.meeting.clone(),
+    };
+    latency::shared::echo(args.echo, &trips, args.cpu)
 }
 
 fn host(common: &CommonArgs) -> Result<String, BenchError> {

@@ -23,12 +23,13 @@ mod noise;
 mod pinned;
 mod progress;
 mod ring;
+mod shared;
 mod table;
 
 pub use case::{Case, Line, Placement, Report};
 pub use cli::{
     Cli, Command, CommonArgs, EchoArgs, EdgeArgs, EdgeTransport, IdleArgs, LatencyArgs,
-    LatencyTransport, ReceiveArgs, TableArgs, run,
+    LatencyTransport, ReceiveArgs, SharedEchoArgs, SharedReceiveArgs, TableArgs, run,
 };
 pub use cpus::CpuPair;
 pub use error::BenchError;

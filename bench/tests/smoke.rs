@@ -112,6 +112,57 @@ fn edges_over_sockets_are_measured_beside_tcp_tokio_and_flight() {
 }
 
 #[test]
+fn edges_over_shared_memory_are_measured_beside_a_bare_ring_sockets_and_iceoryx2() {
+    let cases = smoke_in_a_process("edge --transport shared");
+    let mut expected = Vec::new();
+    for kind in ["int64", "string100"] {
+        for rows in [1, 256, 1024, 8192, 65536] {
+            let name = format!("edge/shared/{kind}/{rows}");
+            for baseline in ["memfd ring", "socket", "iceoryx2", "unix stream"] {
+                expected.push((name.clone(), baseline));
+            }
+        }
+    }
+    for baseline in ["memfd ring", "iceoryx2"] {
+        expected.push(("edge/shared/raw64".to_owned(), baseline));
+    }
+    let built = |baseline: &str| cfg!(feature = "iceoryx2") || baseline != "iceoryx2";
+    let expected: Vec<(&str, &str)> = expected
+        .iter()
+        .map(|(name, baseline)| (name.as_str(), *baseline))
+        .filter(|(_, baseline)| built(baseline))
+        .collect();
+    assert_eq!(keys(&cases), expected);
+    assert!(cases.iter().all(|case| case.cpu_s_per_gb.is_some()));
+    assert!(cases.iter().all(|case| case.placement.is_some()));
+}
+
+#[test]
+fn latencies_over_shared_memory_are_measured_beside_a_bare_ring_iceoryx2_and_a_futex() {
+    let cases = smoke_in_a_process("latency --transport shared");
+    let polled: &[&str] = match cfg!(feature = "iceoryx2") {
+        true => &["memfd ring", "iceoryx2"],
+        false => &["memfd ring"],
+    };
+    let mut expected = Vec::new();
+    for load in ["raw64", "row"] {
+        for (mode, baselines) in [("spin", polled), ("adaptive", polled), ("park", &["futex"])] {
+            for percentile in ["p50", "p99", "p999"] {
+                let name = format!("latency/shared/{load}/{mode}/{percentile}");
+                let cases = baselines.iter().map(|baseline| (name.clone(), *baseline));
+                expected.extend(cases);
+            }
+        }
+    }
+    let expected: Vec<(&str, &str)> = expected
+        .iter()
+        .map(|(name, baseline)| (name.as_str(), *baseline))
+        .collect();
+    assert_eq!(keys(&cases), expected);
+    assert!(cases.iter().all(|case| case.unit == "us"));
+}
+
+#[test]
 fn latencies_over_sockets_are_measured_beside_tcp() {
     let cases = smoke_in_a_process("latency --transport socket");
     let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();

@@ -6,10 +6,13 @@
 
 mod elements;
 mod local;
+pub(crate) mod shared;
 pub(crate) mod socket;
 
 use crate::contest::{Contest, Harness, Measure};
 use crate::error::BenchError;
+
+pub(crate) use shared::RAW_BYTES;
 
 use elements::{Elements, one_row_batches, record_batches};
 

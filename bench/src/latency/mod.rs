@@ -7,6 +7,7 @@
 mod ours;
 mod raw_tcp;
 mod schedule;
+pub(crate) mod shared;
 
 use std::str::FromStr;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use crate::bell::Bell;
 use crate::doorbell::Doorbell;
 use crate::link::arena::Pin;
-use crate::link::bounds::Bounds;
+use crate::link::bounds::{Bounds, UNIT_BYTES};
 use crate::link::error::within;
 use crate::link::leases::Leases;
 #[cfg(not(loom))]
@@ -20,6 +20,10 @@ const LAG_MAX: u64 = 16;
 
 /// A link of fewer slots than this for each of them gives them back sooner.
 const SLOTS_PER_LAG: u64 = 64;
+
+/// So many messages ahead of the one that is popped their bytes are asked for, as if they were
+/// small: one after the other they would take as many times the way between two caches.
+const AHEAD: u64 = 8;
 
 /// The space of large messages is given back when it amounts to this part of the arena.
 const ARENA_PER_LAG: u64 = 16;
@@ -91,6 +95,10 @@ impl Consumer {
             self.refill()?;
         } else if self.lags() {
             self.give_back();
+        }
+        if self.tail - self.walk.slot > AHEAD {
+            self.side
+                .prefetch(self.walk.place.offset + AHEAD as usize * UNIT_BYTES);
         }
         let limits = self.limits();
         match self.walk.step(&self.side, &limits) {
@@ -273,8 +281,12 @@ impl Consumer {
     fn refill(&mut self) -> Result<(), PopError> {
         self.give_back();
         if self.refresh()? {
-            // The word of the message and, most likely, its bytes are fetched together.
-            self.side.prefetch(self.walk.place.offset);
+            // The words of the messages and, if these are small, their bytes are fetched together.
+            let queued = (self.tail - self.walk.slot).min(AHEAD + 1) as usize;
+            for line in 0..queued {
+                self.side
+                    .prefetch(self.walk.place.offset + line * UNIT_BYTES);
+            }
             return Ok(());
         }
         // That the producer is gone was said before this look, so nothing came after it.

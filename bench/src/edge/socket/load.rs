@@ -11,7 +11,7 @@ use crate::error::BenchError;
 
 /// Bytes of all prebuilt batches together, so that what is measured is neither one batch that
 /// stays in a cache nor the memory of the machine.
-pub(super) const PREBUILT_BYTES: usize = 4 << 20;
+pub(in crate::edge) const PREBUILT_BYTES: usize = 4 << 20;
 const PREBUILT_BATCHES_MIN: usize = 4;
 const PREBUILT_BATCHES_MAX: usize = 1024;
 
@@ -20,7 +20,7 @@ const TEXT_BYTES: usize = 100;
 
 /// What a batch is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(in crate::edge) enum Kind {
     /// `event_time` and `value`, both int64.
     Int64,
     /// `event_time` and a text of 100 bytes.
@@ -29,7 +29,7 @@ pub(crate) enum Kind {
 
 /// The batches of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Load {
+pub(in crate::edge) struct Load {
     pub(crate) kind: Kind,
     /// Rows of a batch.
     pub(crate) rows: usize,
@@ -43,14 +43,14 @@ pub(crate) struct Total {
 }
 
 /// The batches of a load, made beforehand.
-pub(super) struct Prebuilt {
+pub(in crate::edge) struct Prebuilt {
     batches: Arc<[RecordBatch]>,
     totals: Vec<Total>,
     bytes_of_batch: u64,
 }
 
 impl Load {
-    pub(super) fn schema(self) -> SchemaRef {
+    pub(in crate::edge) fn schema(self) -> SchemaRef {
         let value = match self.kind {
             Kind::Int64 => DataType::Int64,
             Kind::String100 => DataType::Utf8,
@@ -62,7 +62,7 @@ impl Load {
     }
 
     /// Bytes of a batch in Arrow's buffers.
-    pub(super) const fn bytes(self) -> usize {
+    pub(in crate::edge) const fn bytes(self) -> usize {
         match self.kind {
             Kind::Int64 => self.rows * 2 * size_of::<i64>(),
             Kind::String100 => {
@@ -71,7 +71,7 @@ impl Load {
         }
     }
 
-    pub(super) fn prebuilt(self) -> Prebuilt {
+    pub(in crate::edge) fn prebuilt(self) -> Prebuilt {
         let batches = PREBUILT_BYTES / self.bytes();
         let batches = batches.clamp(PREBUILT_BATCHES_MIN, PREBUILT_BATCHES_MAX);
         let schema = self.schema();
@@ -115,7 +115,7 @@ impl fmt::Display for Load {
 
 impl Prebuilt {
     /// The first `count` batches, going round.
-    pub(super) fn batches(&self, count: u64) -> impl Iterator<Item = RecordBatch> + use<> {
+    pub(in crate::edge) fn batches(&self, count: u64) -> impl Iterator<Item = RecordBatch> + use<> {
         let batches = Arc::clone(&self.batches);
         let mut next = 0;
         (0..count).map(move |_| {
@@ -130,7 +130,7 @@ impl Prebuilt {
     }
 
     /// What they come to.
-    pub(super) fn total(&self, count: u64) -> Total {
+    pub(in crate::edge) fn total(&self, count: u64) -> Total {
         let mut total = Total::default();
         let (rounds, rest) = (
             count / self.totals.len() as u64,
@@ -145,13 +145,13 @@ impl Prebuilt {
     }
 
     /// Bytes of the first `count` batches.
-    pub(super) const fn bytes(&self, count: u64) -> u64 {
+    pub(in crate::edge) const fn bytes(&self, count: u64) -> u64 {
         self.bytes_of_batch * count
     }
 }
 
 impl Total {
-    pub(super) fn of(batch: &RecordBatch) -> Self {
+    pub(in crate::edge) fn of(batch: &RecordBatch) -> Self {
         let mut total = Self::default();
         total.add(batch);
         total
@@ -159,7 +159,7 @@ impl Total {
 
     /// Adds a batch: it is read to the end, as a consumer would.
     #[inline]
-    pub(super) fn add(&mut self, batch: &RecordBatch) {
+    pub(in crate::edge) fn add(&mut self, batch: &RecordBatch) {
         self.rows += batch.num_rows() as u64;
         let times = batch.column(0).as_primitive::<Int64Type>().values();
         self.sum = self.sum.wrapping_add(sum_of_words(times.inner()));
@@ -176,7 +176,7 @@ impl Total {
 
     /// # Errors
     /// When something else came.
-    pub(super) fn require(self, expected: Self) -> Result<(), BenchError> {
+    pub(in crate::edge) fn require(self, expected: Self) -> Result<(), BenchError> {
         if self == expected {
             return Ok(());
         }
@@ -188,7 +188,7 @@ impl Total {
 
 /// The wrapping sum of the bytes as 64-bit words, the last of which may be shorter.
 #[inline]
-pub(super) fn sum_of_words(bytes: &[u8]) -> u64 {
+pub(in crate::edge) fn sum_of_words(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);

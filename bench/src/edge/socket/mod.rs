@@ -23,14 +23,14 @@ use crate::cpus::CpuPair;
 use crate::error::BenchError;
 use crate::pinned::run_on;
 
-use load::{Kind, Load, Prebuilt};
-use peer::Received;
-
+pub(super) use load::{Kind, Load, PREBUILT_BYTES, Prebuilt, Total, sum_of_words};
+pub(super) use ours::STEP_ELEMENTS;
 pub(crate) use ours::{Idle, OwnLinks};
+pub(super) use peer::{Meter, Received};
 pub(crate) use peer::{Peer, serve};
 
 /// Rows of a batch.
-const ROWS: [usize; 5] = [1, 256, 1024, 8192, 65536];
+pub(super) const ROWS: [usize; 5] = [1, 256, 1024, 8192, 65536];
 
 /// Rows of a batch in version 1.
 const V1_ROWS: usize = 1024;
@@ -132,7 +132,7 @@ fn compare(harness: &mut Harness, ours: Carrier, load: Load) -> Result<(), Bench
 }
 
 /// Sends `count` batches, or as many chunks of a raw stream, and checks what came.
-fn run(
+pub(super) fn run(
     cpus: CpuPair,
     carrier: Carrier,
     load: Load,

@@ -20,12 +20,15 @@ use super::load::{Prebuilt, Total};
 use super::peer::{Meter, Received};
 
 /// Elements that are pushed between two turns at most: what a step of a task does.
-const STEP_ELEMENTS: usize = 256;
+pub(in crate::edge) const STEP_ELEMENTS: usize = 256;
 
 /// How long an idle thread spins before it sleeps, as a worker does.
 const SPIN: Duration = Duration::from_micros(50);
 /// How long it sleeps at most.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
+
+/// Looks between two turns of links whose edges are over shared memory.
+const LOOKS_PER_TURN: u32 = 1024;
 
 /// Time after which a peer is taken to be stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(60);
@@ -48,6 +51,7 @@ pub(crate) struct OwnLinks {
     idle: Idle,
     idle_since: Option<Instant>,
     looks: u32,
+    is_armed: bool,
 }
 
 impl OwnLinks {
@@ -64,6 +68,7 @@ impl OwnLinks {
             idle,
             idle_since: None,
             looks: 0,
+            is_armed: false,
         })
     }
 
@@ -115,6 +120,55 @@ impl OwnLinks {
                 if let Some(limit) = limit() {
                     self.links.park(limit.min(SLEEP_MAX));
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Self::turn`], for edges that the caller works on by itself, over shared memory: the
+    /// links are turned now and then only. Before it sleeps, the caller gets a last look.
+    ///
+    /// # Errors
+    /// As for `turn`.
+    #[inline]
+    pub(crate) fn rest(&mut self, has_worked: bool) -> Result<(), BenchError> {
+        if !has_worked {
+            return self.rest_more();
+        }
+        if self.is_armed {
+            self.is_armed = false;
+            self.links.bell().disarm();
+        }
+        self.idle_since = None;
+        Ok(())
+    }
+
+    fn rest_more(&mut self) -> Result<(), BenchError> {
+        if std::mem::take(&mut self.is_armed) {
+            self.links.wait(SLEEP_MAX);
+            return Ok(());
+        }
+        self.looks += 1;
+        std::hint::spin_loop();
+        if self.idle != Idle::Park && !self.looks.is_multiple_of(LOOKS_PER_TURN) {
+            return Ok(());
+        }
+        if self.links.turn() > 0 {
+            self.idle_since = None;
+            return Ok(());
+        }
+        let idle_for = self.idle_since.get_or_insert_with(Instant::now).elapsed();
+        if idle_for > STUCK_AFTER {
+            return Err(BenchError::new(
+                "nothing came for a minute: the peer is stuck",
+            ));
+        }
+        if self.idle == Idle::Park || (self.idle == Idle::Adaptive && idle_for >= SPIN) {
+            self.links.bell().arm();
+            if self.links.turn() > 0 {
+                self.links.bell().disarm();
+            } else {
+                self.is_armed = true;
             }
         }
         Ok(())

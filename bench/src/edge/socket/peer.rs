@@ -26,13 +26,13 @@ pub(crate) struct Received {
 
 /// Time and CPU time from when there is a connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Meter {
-    pub(super) began_s: f64,
+pub(in crate::edge) struct Meter {
+    pub(in crate::edge) began_s: f64,
     cpu_s: f64,
 }
 
 impl Meter {
-    pub(super) fn start() -> Self {
+    pub(in crate::edge) fn start() -> Self {
         Self {
             began_s: monotonic_s(),
             cpu_s: process_cpu_s(),
@@ -40,12 +40,12 @@ impl Meter {
     }
 
     /// CPU seconds of this process since.
-    pub(super) fn cpu_s(self) -> f64 {
+    pub(in crate::edge) fn cpu_s(self) -> f64 {
         process_cpu_s() - self.cpu_s
     }
 
     /// The receiver has everything.
-    pub(super) fn received(self, total: Total) -> Received {
+    pub(in crate::edge) fn received(self, total: Total) -> Received {
         Received {
             total,
             cpu_s: self.cpu_s(),

@@ -1,0 +1,81 @@
+//! Messages of as many bytes as a batch has.
+
+use crate::edge::socket::{PREBUILT_BYTES, Total, sum_of_words};
+
+/// Different messages.
+const MESSAGES_MIN: usize = 4;
+const MESSAGES_MAX: usize = 1024;
+
+/// Messages that go round, as many bytes of them as there are of batches.
+pub(super) struct Payloads {
+    messages: Vec<Vec<u8>>,
+    totals: Vec<Total>,
+}
+
+impl Payloads {
+    pub(super) fn of(message_bytes: usize) -> Self {
+        let count = (PREBUILT_BYTES / message_bytes).clamp(MESSAGES_MIN, MESSAGES_MAX);
+        let message = |number: usize| {
+            let words = (0..message_bytes.div_ceil(8)).map(|word| (number << 32 | word) as u64);
+            let words = words.map(|word| word.wrapping_mul(0x5851_f42d_4c95_7f2d));
+            let mut bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+            bytes.truncate(message_bytes);
+            bytes
+        };
+        let messages: Vec<Vec<u8>> = (0..count).map(message).collect();
+        let total = |message: &Vec<u8>| {
+            let mut total = Total::default();
+            add(&mut total, message);
+            total
+        };
+        Self {
+            totals: messages.iter().map(total).collect(),
+            messages,
+        }
+    }
+
+    /// The first `count` messages.
+    pub(super) fn messages(&self, count: u64) -> impl Iterator<Item = &[u8]> {
+        let all = self.messages.iter().cycle().take(count as usize);
+        all.map(Vec::as_slice)
+    }
+
+    /// What they come to.
+    pub(super) fn total(&self, count: u64) -> Total {
+        let mut total = Total::default();
+        let all = self.totals.len() as u64;
+        for (at, message) in self.totals.iter().enumerate() {
+            let times = count / all + u64::from((at as u64) < count % all);
+            total.rows += message.rows * times;
+            total.sum = total.sum.wrapping_add(message.sum.wrapping_mul(times));
+        }
+        total
+    }
+}
+
+/// Adds a message, which is read to the end; it counts as a row.
+#[inline]
+pub(super) fn add(total: &mut Total, message: &[u8]) {
+    total.rows += 1;
+    total.sum = total.sum.wrapping_add(sum_of_words(message));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_round_is_known_beforehand() {
+        for bytes in [20, 64, 70_000] {
+            let payloads = Payloads::of(bytes);
+            for count in [1, 5, 3_000] {
+                let mut total = Total::default();
+                for message in payloads.messages(count) {
+                    assert_eq!(message.len(), bytes);
+                    add(&mut total, message);
+                }
+                assert_eq!(total, payloads.total(count));
+            }
+        }
+    }
+}
