@@ -1,13 +1,17 @@
 //! How the two ends of a connection find out that they are on one host.
 
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
 
 use arrow::array::RecordBatch;
+use ringway::clock::Clock;
 use ringway::data_plane::{
     ConnectError, ConnectOptions, DataPlane, ListenOptions, TransportChoice,
 };
 use ringway::edge::remote::{
-    EdgePortOptions, RemoteOptions, RemoteParts, listen_for_edges, send_later,
+    EdgePortOptions, Links, RemoteOptions, RemoteParts, links, listen_for_edges, receive_over,
+    send_later, send_over,
 };
 use ringway::edge::shared::Sharing;
 use ringway::edge::{EdgeOptions, Ending, Receiver, Sender, Transport};
@@ -42,6 +46,40 @@ fn open(
 
 fn wants(sharing: Sharing) -> RemoteOptions {
     RemoteOptions::default().sharing(sharing)
+}
+
+#[test]
+fn a_thread_that_drives_a_receiver_may_end_once_the_end_was_taken() {
+    let (handle, seed) = links().unwrap();
+    let driving = thread::spawn(move || {
+        let driver = ringway_netio::driver::open(DriverChoice::Auto)
+            .unwrap()
+            .driver;
+        let mut links = Links::new(seed, driver, Clock::start()).unwrap();
+        while links.has_handles() || links.is_needed() {
+            if links.turn() == 0 {
+                links.park(Duration::from_millis(50));
+            }
+        }
+    });
+    let (out, back) = pair();
+    let parts = || RemoteParts {
+        edge: EdgeOptions::named("edge"),
+        remote: wants(Sharing::Require),
+        codec: RecordBatch::codec(),
+        peer: "peer".to_owned(),
+        bell: Bell::thread(),
+    };
+    let mut receiver = receive_over::<RecordBatch>(&handle, back.into(), parts()).unwrap();
+    let mut sender = send_over::<RecordBatch>(&handle, out.into(), parts()).unwrap();
+    sender.push(data(0..10)).unwrap();
+    sender.finish().unwrap();
+    let (batches, ending) = all(&mut receiver);
+    assert_eq!((batches.len(), &ending), (1, &Ending::End));
+    assert_eq!(receiver.transport(), Transport::Shared);
+    drop(handle);
+    until(LONG, "the thread has ended", || driving.is_finished());
+    drop(receiver);
 }
 
 #[test]

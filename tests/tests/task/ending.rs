@@ -50,7 +50,7 @@ fn the_end_of_an_input_is_told_after_all_that_it_caused() {
     let log = Log::default();
     let (sender, input) = edge("in", 8);
     let (output, mut receiver) = edge("out", 1);
-    let chain = chain("op", recorders(&log), Tail::Edge(output), Vec::new());
+    let chain = chain("op", recorders(&log), Tail::edge(output), Vec::new());
     let mut task = open(GateTask::new(InputGate::new(vec![input]), chain));
     sender.finish().unwrap();
     let (outcome, got) = run_out(&mut task, &mut receiver);
@@ -131,7 +131,7 @@ fn a_task_that_nobody_listens_to_ends_in_order_and_tells_its_senders() {
     );
 
     let (output, receiver) = edge("out", 8);
-    let chain = chain("source", Vec::new(), Tail::Edge(output), Vec::new());
+    let chain = chain("source", Vec::new(), Tail::edge(output), Vec::new());
     let mut task = open(SourceTask::new(Box::new(Endless(0)), chain));
     drop(task.step());
     receiver.close();

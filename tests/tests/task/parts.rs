@@ -82,8 +82,14 @@ pub(crate) fn run_out(
 
 /// What a chain of operators ends in.
 pub(crate) enum Tail {
-    Edge(Sender<Batch>),
+    Edge(Box<Sender<Batch>>),
     Sink(Box<dyn Sink<Batch>>),
+}
+
+impl Tail {
+    pub(crate) fn edge(sender: Sender<Batch>) -> Self {
+        Self::Edge(Box::new(sender))
+    }
 }
 
 /// A chain `op0 > op1 > ...` of these operators; those of them with a side output have it at
@@ -131,7 +137,7 @@ pub(crate) fn single(
     let (sender, input) = edge("in", 1024);
     let (output, receiver) = edge("out", capacity);
     let operators: Vec<Placed> = vec![(Box::new(operator), 0..0)];
-    let chain = chain("op", operators, Tail::Edge(output), Vec::new());
+    let chain = chain("op", operators, Tail::edge(output), Vec::new());
     (
         sender,
         open(GateTask::new(InputGate::new(vec![input]), chain)),

@@ -44,7 +44,7 @@ fn two_operators_that_are_never_done_at_once_may_share_a_chain() {
         (Box::new(OneByOne::default()), 0..0),
         (Box::new(OneByOne::default()), 0..0),
     ];
-    let chain = chain("op", operators, Tail::Edge(output), Vec::new());
+    let chain = chain("op", operators, Tail::edge(output), Vec::new());
     let mut task = open(GateTask::new(InputGate::new(vec![input]), chain));
     sender.try_push(data([20])).unwrap();
     sender.finish().unwrap();

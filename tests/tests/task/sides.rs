@@ -69,7 +69,7 @@ fn sided(operators: Vec<Box<dyn Operator<Batch, Batch>>>, side_capacity: usize) 
     let outlet: Box<dyn SideOutlet> = Box::new(TypedSideOutlet::new(0, Some(to_side)));
     let operators = operators.into_iter().enumerate();
     let operators = operators.map(|(at, operator)| (operator, if at == 0 { 0..1 } else { 1..1 }));
-    let chain = chain("op", operators.collect(), Tail::Edge(output), vec![outlet]);
+    let chain = chain("op", operators.collect(), Tail::edge(output), vec![outlet]);
     let task = open(GateTask::new(InputGate::new(vec![input]), chain));
     Sided {
         sender,

@@ -17,7 +17,7 @@ fn blocked() -> (Vec<Sender<Batch>>, GateTask<Batch>, Receiver<Batch>, Log) {
     let (output, receiver) = edge("out", 1);
     let log = Log::default();
     let operators: Vec<Placed> = vec![(Box::new(Recorder("op", log.clone())), 0..0)];
-    let chain = chain("op", operators, Tail::Edge(output), Vec::new());
+    let chain = chain("op", operators, Tail::edge(output), Vec::new());
     let mut task = open(GateTask::new(InputGate::new(vec![input, other]), chain));
     for n in 0..200 {
         first.try_push(data([n])).unwrap();
@@ -83,7 +83,7 @@ fn a_blocked_task_gives_a_checkpoint_up_and_its_inputs_go_on() {
 #[test]
 fn a_blocked_source_takes_a_trigger_and_saves_what_it_has_emitted() {
     let (output, mut receiver) = edge("out", 1);
-    let chain = chain("source", Vec::new(), Tail::Edge(output), Vec::new());
+    let chain = chain("source", Vec::new(), Tail::edge(output), Vec::new());
     let mut task = open(SourceTask::new(Box::new(Endless(0)), chain));
     assert!(matches!(settle(&mut task), TaskState::Blocked));
     task.command(&TaskCommand::Trigger(Barrier::aligned(1)));

@@ -43,8 +43,9 @@ pub struct Receiver<B: Payload> {
     staged: VecDeque<Result<(StreamElement<B>, u64), FailureKind>>,
     edge: EdgeOptions,
     connection: Connection,
-    /// The thread of the connection learns by it that this half is gone.
-    _lives: Lives<()>,
+    /// The thread of the connection learns by it that this half is gone, or has had all. None
+    /// from then on.
+    lives: Option<Lives<()>>,
     position: u64,
     untold: usize,
     tell_every: usize,
@@ -104,7 +105,7 @@ impl<B: Payload> Receiver<B> {
             staged: VecDeque::new(),
             edge: parts.edge,
             connection: parts.connection,
-            _lives: parts.lives,
+            lives: Some(parts.lives),
             position: 0,
             untold: 0,
             tell_every_bytes: told_with.max(1),
@@ -341,7 +342,10 @@ impl<B: Payload> Receiver<B> {
     fn say_end(&mut self) -> Popped<B> {
         let waits = self.consumer.get_mut().peek_priority();
         match &self.ended {
-            Some(ending) if !matches!(waits, Ok(Some(_))) => Popped::Ended(ending.clone()),
+            Some(ending) if !matches!(waits, Ok(Some(_))) => {
+                self.lives = None;
+                Popped::Ended(ending.clone())
+            }
             _ => Popped::Empty,
         }
     }
