@@ -107,7 +107,7 @@ pub(crate) fn chain(
         Tail::Edge(sender) => {
             subtasks.pop();
             let mut output = Output::new();
-            output.add_group(Box::new(Forward), vec![sender]);
+            output.add_group(Box::new(Forward), vec![*sender]);
             Box::new(OutputStage::new(output, count.saturating_sub(1)))
         }
         Tail::Sink(sink) => Box::new(SinkStage::new(sink, subtasks[count].clone(), count)),
