@@ -136,10 +136,7 @@ pub fn fill<S: EdgeSubject, B: Payload>(
     room: usize,
     mut element: impl FnMut(usize) -> StreamElement<B>,
 ) -> Vec<StreamElement<B>> {
-    let sent = |sender: &Sender<B>| {
-        let stats = sender.remote_stats();
-        stats.map(|stats| (stats.frames, stats.wire_bytes))
-    };
+    let sent = |sender: &Sender<B>| sender.remote_stats().map(|stats| stats.wire_bytes);
     let mut taken = Vec::new();
     let since = Instant::now();
     loop {
@@ -154,7 +151,9 @@ pub fn fill<S: EdgeSubject, B: Payload>(
             Err(rejected) => {
                 assert_eq!(rejected.reason, RejectReason::Full);
                 // Who has not begun to send, or goes on, only has not had the time.
-                let still = before == sent(sender) && before.is_none_or(|(frames, _)| frames > 0);
+                let has_begun =
+                    before.is_none_or(|bytes| bytes > 0) || sender.transport() == Transport::Shared;
+                let still = has_begun && before == sent(sender);
                 if still || since.elapsed() > LONG {
                     break;
                 }
