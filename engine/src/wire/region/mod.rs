@@ -3,7 +3,7 @@
 //! A message of Arrow IPC describes its columns in a table of its own, which costs about half a
 //! microsecond to make and as much to check: more than the rest of a batch of one row. Where
 //! both ends know the schema the columns need no description. What is left is how many values
-//! and nulls each has and how long its buffers are: the [`Descriptor`](descriptor), and behind
+//! and nulls each has and how long its buffers are: the descriptor, and behind
 //! it the buffers, each at a multiple of 64 bytes, in the order of Arrow IPC.
 //!
 //! | bytes | what |
