@@ -148,7 +148,7 @@ fn a_peer_of_version_1_with_large_rows_is_held_back_by_the_bytes_of_the_edge() {
 fn what_passes_leaves_nothing_behind() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let wanted = std::env::var("RINGWAY_PASSED_BYTES").ok();
-    let wanted = wanted.map_or(512 << 20, |bytes| bytes.parse().unwrap());
+    let wanted = wanted.map_or(4 << 30, |bytes| bytes.parse().unwrap());
     let (mut sender, mut receiver) = edge(&RemoteOptions::default());
     let rows_wanted: usize = wanted / ROW_BYTES;
     let sending = thread::spawn(move || {
@@ -164,20 +164,22 @@ fn what_passes_leaves_nothing_behind() {
         }
         sender.finish().unwrap();
     });
-    let (mut taken, mut warm) = (0, None);
+    // What it takes when it is warm: the edge fills only when its receiver falls behind, which may
+    // be later in a short run.
+    let (mut taken, mut warm) = (0, 0);
     loop {
         match receiver.pop_timeout(LONG) {
             Popped::Element(StreamElement::Data(batch)) => taken += batch.num_rows(),
             Popped::Ended(ending) => break assert_eq!(ending, Ending::End),
             other => panic!("{other:?}"),
         }
-        if taken >= rows_wanted / 4 {
-            warm.get_or_insert_with(resident_bytes);
+        if taken < rows_wanted / 2 {
+            warm = warm.max(resident_bytes());
         }
     }
     sending.join().unwrap();
     assert!(taken >= rows_wanted, "{taken} of {rows_wanted} rows");
-    let grown = resident_bytes().saturating_sub(warm.expect("a quarter came"));
+    let grown = resident_bytes().saturating_sub(warm);
     assert!(
         grown <= KEPT_BYTES,
         "{grown} bytes more after {taken} rows of {ROW_BYTES} bytes"
