@@ -7,7 +7,7 @@ use ringway_bench::{Cli, Command, keep_freed_memory};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    if matches!(cli.command, Command::Job) {
+    if matches!(cli.command, Command::Job | Command::Columnar) {
         keep_freed_memory();
     }
     match ringway_bench::run(&cli) {

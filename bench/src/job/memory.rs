@@ -1,4 +1,4 @@
-//! What becomes of memory that jobs and loops have freed.
+//! What becomes of memory that what is measured has freed.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
