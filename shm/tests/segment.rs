@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 
 use common::child::alone;
 use common::forged::{
-    ARENA, ARENA_OFFSET, Forged, PAGE, all_seals, consumer_header, producer_header,
+    ARENA, ARENA_OFFSET, Forged, PAGE, RETURNS, all_seals, consumer_header, producer_header,
 };
 use common::{Random, bell, copies, mappings, open_files, pair, small};
 use ringway_shm::Bell;
@@ -139,8 +139,8 @@ fn each_field_of_a_header_that_is_wrong_is_named() {
         refusal(header, bytes, all_seals())
     };
     assert!(matches!(with(0, 0), OpenError::NotASegment));
-    let version = with(1, 2 | 1 << 32);
-    assert!(matches!(version, OpenError::Version { theirs: 2, ours: 1 }));
+    let version = with(1, 3 | 1 << 32);
+    assert!(matches!(version, OpenError::Version { theirs: 3, ours: 2 }));
     assert!(version.is_version() && !with(0, 0).is_version());
     let fields = [
         (1, 1 | 2 << 32, "role"),
@@ -188,7 +188,7 @@ fn random_headers_are_refused_and_never_mapped_wrongly() {
         let (mut header, bytes) = if random.below(2) == 0 {
             (producer_header(), ARENA_OFFSET + ARENA)
         } else {
-            (consumer_header(), PAGE)
+            (consumer_header(), RETURNS)
         };
         for _ in 0..=random.below(3) {
             let word = &mut header[random.below(8) as usize];

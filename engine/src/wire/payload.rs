@@ -33,6 +33,17 @@ pub trait PayloadCodec<B>: Send + Sync {
     /// The schema of every batch, if it is fixed. A peer that sends another is refused.
     fn schema(&self) -> Option<SchemaRef>;
 
+    /// The payload itself, if it is a record batch that goes as it is: it can be written from
+    /// where it is, and is still there if it found no room. None, which is the default, where
+    /// it has to be [encoded](Self::encode).
+    ///
+    /// # Errors
+    /// As for [`encode`](Self::encode).
+    fn as_record<'a>(&self, payload: &'a B) -> Option<Result<&'a RecordBatch, BatchError>> {
+        let _ = payload;
+        None
+    }
+
     /// The payload as a record batch.
     ///
     /// # Errors
@@ -77,6 +88,15 @@ impl Columns {
             schema: Some(schema),
         }
     }
+
+    fn check(&self, batch: &RecordBatch) -> Result<(), BatchError> {
+        match &self.schema {
+            Some(expected) if !Arc::ptr_eq(expected, batch.schema_ref()) => {
+                check_schema(batch.schema_ref(), expected)
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl<T> Typed<T> {
@@ -91,12 +111,12 @@ impl PayloadCodec<RecordBatch> for Columns {
         self.schema.clone()
     }
 
+    fn as_record<'a>(&self, batch: &'a RecordBatch) -> Option<Result<&'a RecordBatch, BatchError>> {
+        Some(self.check(batch).map(|()| batch))
+    }
+
     fn encode(&self, batch: RecordBatch) -> Result<RecordBatch, BatchError> {
-        if let Some(expected) = &self.schema
-            && !Arc::ptr_eq(expected, batch.schema_ref())
-        {
-            check_schema(batch.schema_ref(), expected)?;
-        }
+        self.check(&batch)?;
         Ok(batch)
     }
 

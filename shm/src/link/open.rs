@@ -82,7 +82,7 @@ impl Incoming {
     /// As for [`Outgoing::new`].
     pub fn new(bell: &Bell) -> Result<Incoming, OpenError> {
         bell.share()?;
-        let (own, _) = Own::new(Role::Consumer, Pages::Normal, Shape::words)?;
+        let (own, _) = Own::new(Role::Consumer, Pages::Normal, Shape::returns)?;
         Ok(Incoming {
             own,
             bell: bell.clone(),

@@ -35,9 +35,11 @@ pub(crate) struct ConsumerWords {
     pub(crate) pin: AtomicU64,
     /// How many letters were taken.
     pub(crate) letters_taken: AtomicU64,
-    /// Whether the consumer takes no more, for the reason in the letter. It is written once.
+    apart: [u64; 476],
+    /// Whether the consumer takes no more, for the reason in the letter. It is written once, and
+    /// looked at for every message, so it lies in a page of its own: where it did not, the
+    /// processor fetched the words above ahead with it, and the consumer had to take them back.
     pub(crate) closed: AtomicU64,
-    apart: [u64; 11],
     pub(crate) letter: LetterWords,
 }
 
@@ -53,7 +55,7 @@ pub(crate) struct LetterWords {
 
 #[cfg(not(loom))]
 const _: () = {
-    use crate::segment::{Header, SLOTS_OFFSET, WORDS_OFFSET};
+    use crate::segment::{Header, RETURNS_BYTES, SLOTS_OFFSET, WORDS_OFFSET};
     use core::mem::offset_of;
     assert!(SMALL_BYTES_MAX.is_multiple_of(8));
     assert!(offset_of!(ProducerWords, tail) == 0);
@@ -67,9 +69,9 @@ const _: () = {
     assert!(offset_of!(ConsumerWords, freed) == 8);
     assert!(offset_of!(ConsumerWords, pin) == 16);
     assert!(offset_of!(ConsumerWords, letters_taken) == 24);
-    assert!(offset_of!(ConsumerWords, closed) == 32);
-    assert!(offset_of!(ConsumerWords, letter) == 128);
-    assert!(WORDS_OFFSET + size_of::<ConsumerWords>() <= crate::segment::SLOTS_OFFSET);
+    assert!(WORDS_OFFSET + offset_of!(ConsumerWords, closed) == 4096);
+    assert!(WORDS_OFFSET + offset_of!(ConsumerWords, letter) == 4104);
+    assert!(WORDS_OFFSET + size_of::<ConsumerWords>() <= RETURNS_BYTES);
     assert!(WORDS_OFFSET.is_multiple_of(align_of::<ProducerWords>()));
     assert!(WORDS_OFFSET >= size_of::<Header>());
     assert!(WORDS_OFFSET + size_of::<ProducerWords>() <= SLOTS_OFFSET);
@@ -156,8 +158,8 @@ impl ConsumerWords {
             freed: AtomicU64::new(0),
             pin: AtomicU64::new(0),
             letters_taken: AtomicU64::new(0),
+            apart: [0; 476],
             closed: AtomicU64::new(0),
-            apart: [0; 11],
             letter: LetterWords::new(),
         }
     }

@@ -27,6 +27,9 @@ pub(crate) const WORDS_OFFSET: usize = 256;
 /// Where the slots of messages begin. The header and the words lie below.
 pub(crate) const SLOTS_OFFSET: usize = 4096;
 
+/// What the words of a consumer take, in whole small pages.
+pub(crate) const RETURNS_BYTES: usize = 8192;
+
 /// Pages above this size don't exist.
 const PAGE_BYTES_MAX: usize = 1 << 30;
 
@@ -41,14 +44,23 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// A segment of words is one page, which may have any size.
+    /// A segment of words is a page or two, which may have any size.
     pub(crate) const WORDS_BYTES_MAX: u64 = PAGE_BYTES_MAX as u64;
 
-    /// A segment of one page, for words alone.
+    /// A segment of one page, for the words of a bell.
     pub(crate) fn words(page_bytes: usize) -> Shape {
+        Shape::without_messages(page_bytes, page_bytes)
+    }
+
+    /// A segment for the words of a consumer.
+    pub(crate) fn returns(page_bytes: usize) -> Shape {
+        Shape::without_messages(page_bytes, RETURNS_BYTES.next_multiple_of(page_bytes))
+    }
+
+    fn without_messages(page_bytes: usize, segment_bytes: usize) -> Shape {
         Shape {
             page_bytes,
-            segment_bytes: page_bytes,
+            segment_bytes,
             slots: 0,
             arena_offset: 0,
             arena_bytes: 0,
@@ -176,21 +188,23 @@ fn shape_of(header: &Header, role: Role) -> Result<Shape, OpenError> {
     if page_bytes < rustix::param::page_size() || page_bytes > PAGE_BYTES_MAX {
         return Err(wrong("page_bytes", header.page_bytes));
     }
-    let shape = if role != Role::Producer {
-        Shape::words(page_bytes)
-    } else {
-        // Each is below the size of the file, so that no sum of them overflows.
-        if header.slots > header.segment_bytes || !header.slots.is_power_of_two() {
-            return Err(wrong("slots", header.slots));
+    let shape = match role {
+        Role::Bell => Shape::words(page_bytes),
+        Role::Consumer => Shape::returns(page_bytes),
+        Role::Producer => {
+            // Each is below the size of the file, so that no sum of them overflows.
+            if header.slots > header.segment_bytes || !header.slots.is_power_of_two() {
+                return Err(wrong("slots", header.slots));
+            }
+            if header.arena_bytes > header.segment_bytes || header.arena_bytes == 0 {
+                return Err(wrong("arena_bytes", header.arena_bytes));
+            }
+            Shape::messages(
+                page_bytes,
+                header.slots as usize,
+                header.arena_bytes as usize,
+            )
         }
-        if header.arena_bytes > header.segment_bytes || header.arena_bytes == 0 {
-            return Err(wrong("arena_bytes", header.arena_bytes));
-        }
-        Shape::messages(
-            page_bytes,
-            header.slots as usize,
-            header.arena_bytes as usize,
-        )
     };
     let fields = [
         ("slots", header.slots, shape.slots),

@@ -14,7 +14,7 @@ mod memory;
 pub use error::OpenError;
 pub(crate) use header::{Header, Role};
 pub(crate) use map::Map;
-pub(crate) use memory::{Own, SLOTS_OFFSET, Shape, WORDS_OFFSET, inspect};
+pub(crate) use memory::{Own, RETURNS_BYTES, SLOTS_OFFSET, Shape, WORDS_OFFSET, inspect};
 
 use std::io;
 

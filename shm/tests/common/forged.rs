@@ -15,9 +15,11 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use super::{bell, copies, small};
 
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"RINGWAYM");
+pub(crate) const VERSION: u64 = 2;
 pub(crate) const PRODUCER: u32 = 1;
 pub(crate) const CONSUMER: u32 = 2;
 pub(crate) const PAGE: u64 = 4096;
+pub(crate) const RETURNS: u64 = 8192;
 pub(crate) const SLOTS: u64 = 1024;
 pub(crate) const ARENA: u64 = 256 << 10;
 /// Where the arena of such a segment begins.
@@ -41,7 +43,7 @@ pub(crate) fn all_seals() -> SealFlags {
 pub(crate) fn producer_header() -> [u64; 8] {
     [
         MAGIC,
-        1 | u64::from(PRODUCER) << 32,
+        VERSION | u64::from(PRODUCER) << 32,
         ARENA_OFFSET + ARENA,
         PAGE,
         SLOTS,
@@ -52,7 +54,16 @@ pub(crate) fn producer_header() -> [u64; 8] {
 }
 
 pub(crate) fn consumer_header() -> [u64; 8] {
-    [MAGIC, 1 | u64::from(CONSUMER) << 32, PAGE, PAGE, 0, 0, 0, 0]
+    [
+        MAGIC,
+        VERSION | u64::from(CONSUMER) << 32,
+        RETURNS,
+        PAGE,
+        0,
+        0,
+        0,
+        0,
+    ]
 }
 
 /// A segment that this process may write as it likes.
@@ -101,7 +112,7 @@ impl Forged {
     }
 
     pub(crate) fn consumer() -> Forged {
-        Forged::new(consumer_header(), PAGE, all_seals())
+        Forged::new(consumer_header(), RETURNS, all_seals())
     }
 
     /// The word at this offset.

@@ -1,6 +1,5 @@
 //! Elements into a link.
 
-use std::any::Any;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -21,6 +20,10 @@ use crate::wire::{PayloadCodec, Pieces, guarded};
 
 /// What a batch takes beyond its own bytes, as far as that can be guessed before it is laid out.
 const MORE_BYTES: usize = 8 << 10;
+
+/// When so many bytes were written since the receiver last saw any, it sees them without a flush:
+/// it reads them from a cache while the next ones are written, and neither waits for the other.
+const UNSEEN_BYTES_MAX: usize = 64 << 10;
 
 /// Why the peer is gone, as soon as its connection is over. Whoever watches that writes it.
 pub(in crate::edge) type Gone = Arc<OnceLock<Option<String>>>;
@@ -50,6 +53,8 @@ pub(in crate::edge) struct Outlet<B: Payload> {
     failed: Option<RejectReason>,
     /// Bytes that the last batch needed which found no room: more than was guessed.
     needed_bytes: usize,
+    /// Bytes that the receiver does not see yet.
+    unseen_bytes: usize,
     /// Rings for the thread of the connection, where the user does not wait for the same bell.
     relays: Option<Bell>,
     stats: RemoteStats,
@@ -63,6 +68,15 @@ struct Pending {
     /// Bytes of the whole batch.
     bytes: usize,
     stamp: u64,
+}
+
+/// When the receiver sees what is pushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// Before the half is done with it: what is left to do then delays nobody.
+    AtOnce,
+    /// With the next flush, or sooner.
+    Later,
 }
 
 /// What became of a batch.
@@ -105,6 +119,7 @@ impl<B: Payload> Outlet<B> {
             pending: None,
             failed: None,
             needed_bytes: 0,
+            unseen_bytes: 0,
             relays: None,
             stats: RemoteStats::default(),
         }
@@ -116,18 +131,34 @@ impl<B: Payload> Outlet<B> {
         self.relays = Some(links.clone());
     }
 
-    /// Takes an element if there is room for it. It is seen by the receiver after
-    /// [`flush`](Self::flush).
+    /// Takes an element if there is room for it. It is seen by the receiver at the next
+    /// [`flush`](Self::flush), or sooner.
     pub(in crate::edge) fn push(
         &mut self,
         element: StreamElement<B>,
         stamp: u64,
     ) -> Result<(), Rejected<B>> {
+        let bytes = match &element {
+            StreamElement::Data(batch) => batch.bytes(),
+            _ => 0,
+        };
+        self.push_sized(element, bytes, stamp, Seen::Later)
+    }
+
+    /// As [`push`](Self::push), of an element whose [`bytes`](Payload::bytes) are these, if it is
+    /// data.
+    pub(super) fn push_sized(
+        &mut self,
+        element: StreamElement<B>,
+        bytes: usize,
+        stamp: u64,
+        seen: Seen,
+    ) -> Result<(), Rejected<B>> {
         if let Err(reason) = self.check() {
             return Err(Rejected { element, reason });
         }
         match element {
-            StreamElement::Data(batch) => self.push_data(batch, stamp),
+            StreamElement::Data(batch) => self.push_data(batch, bytes, stamp, seen),
             control => match self.push_control(&control, stamp) {
                 Ok(()) => Ok(()),
                 Err(reason) => Err(Rejected {
@@ -189,6 +220,7 @@ impl<B: Payload> Outlet<B> {
 
     /// Publishes what was pushed, and wakes the receiver if it sleeps.
     pub(in crate::edge) fn flush(&mut self) {
+        self.unseen_bytes = 0;
         self.producer.get_mut().flush();
     }
 
@@ -198,7 +230,7 @@ impl<B: Payload> Outlet<B> {
             return true;
         };
         while let Some(piece) = pending.next(self.producer.get_mut().claim_max_bytes()) {
-            match self.write(&piece, pending.stamp) {
+            match self.write(&piece, pending.stamp, Seen::Later) {
                 Ok(Written::Yes) => {}
                 Ok(Written::Full) => {
                     pending.halves.push(piece);
@@ -299,51 +331,58 @@ impl<B: Payload> Outlet<B> {
         }
     }
 
-    fn push_data(&mut self, batch: B, stamp: u64) -> Result<(), Rejected<B>> {
+    fn push_data(
+        &mut self,
+        batch: B,
+        bytes: usize,
+        stamp: u64,
+        seen: Seen,
+    ) -> Result<(), Rejected<B>> {
         if !self.advance() || !self.has_place(0) {
             return Err(self.no_room(batch));
         }
-        let bytes = batch.bytes();
         if !self.has_bytes(bytes) || !self.has_space(bytes) {
             self.stats.saturations += 1;
             return Err(self.no_room(batch));
         }
-        // A record batch is cheap to keep until it is known whether there is room for it.
-        let is_record = (&batch as &dyn Any).is::<RecordBatch>();
-        let kept = is_record.then(|| batch.clone());
-        let record = match guarded(|| self.codec.encode(batch)) {
-            Ok(record) => record,
-            Err(error) => {
-                self.fail(error);
-                return Ok(());
-            }
-        };
-        let written = match record.num_rows() {
-            rows if rows > WIRE_BATCH_ROWS_MAX => Err(format!(
-                "a batch has {rows} rows, {WIRE_BATCH_ROWS_MAX} is the limit"
-            )),
-            rows if rows > BATCH_ROWS_MAX => Ok(Written::TooLarge),
-            _ => self.write(&record, stamp),
-        };
-        match (written, kept) {
-            (Ok(Written::Yes), _) => {
-                self.in_flight_bytes += bytes;
-                self.in_flight
-                    .push_back((self.producer.get_mut().position(), bytes));
-            }
-            (Ok(Written::Full), Some(batch)) => {
-                self.stats.saturations += 1;
-                return Err(self.no_room(batch));
-            }
-            (Ok(Written::Full | Written::TooLarge), _) => {
-                self.in_flight_bytes += bytes;
-                let most = self.producer.get_mut().claim_max_bytes();
-                self.pending = Some(Pending::new(record, most, bytes, stamp));
-                self.advance();
-            }
-            (Err(what), _) => self.fail(what),
+        let codec = Arc::clone(&self.codec);
+        match guarded(|| codec.as_record(&batch).transpose()) {
+            Ok(Some(record)) => match self.write_whole(record, stamp, seen) {
+                Ok(Written::Yes) => self.is_in_flight(bytes),
+                Ok(Written::Full) => {
+                    self.stats.saturations += 1;
+                    return Err(self.no_room(batch));
+                }
+                Ok(Written::TooLarge) => self.begin_pending(record.clone(), bytes, stamp),
+                Err(what) => self.fail(what),
+            },
+            Ok(None) => match guarded(|| codec.encode(batch)) {
+                Ok(record) => match self.write_whole(&record, stamp, seen) {
+                    Ok(Written::Yes) => self.is_in_flight(bytes),
+                    // There is no way back to the payload.
+                    Ok(Written::Full | Written::TooLarge) => {
+                        self.begin_pending(record, bytes, stamp);
+                    }
+                    Err(what) => self.fail(what),
+                },
+                Err(what) => self.fail(what),
+            },
+            Err(what) => self.fail(what),
         }
         Ok(())
+    }
+
+    fn is_in_flight(&mut self, bytes: usize) {
+        self.in_flight_bytes += bytes;
+        let position = self.producer.get_mut().position();
+        self.in_flight.push_back((position, bytes));
+    }
+
+    fn begin_pending(&mut self, record: RecordBatch, bytes: usize, stamp: u64) {
+        self.in_flight_bytes += bytes;
+        let most = self.producer.get_mut().claim_max_bytes();
+        self.pending = Some(Pending::new(record, most, bytes, stamp));
+        self.advance();
     }
 
     fn no_room(&mut self, batch: B) -> Rejected<B> {
@@ -367,15 +406,36 @@ impl<B: Payload> Outlet<B> {
         pushed.map_err(|error| self.refusal(error))
     }
 
+    /// Writes a batch as it was pushed, if it fits.
+    fn write_whole(
+        &mut self,
+        batch: &RecordBatch,
+        stamp: u64,
+        seen: Seen,
+    ) -> Result<Written, String> {
+        match batch.num_rows() {
+            rows if rows > WIRE_BATCH_ROWS_MAX => Err(format!(
+                "a batch has {rows} rows, {WIRE_BATCH_ROWS_MAX} is the limit"
+            )),
+            rows if rows > BATCH_ROWS_MAX => Ok(Written::TooLarge),
+            _ => self.write(batch, stamp, seen),
+        }
+    }
+
     /// Writes one batch, if it fits.
-    fn write(&mut self, batch: &RecordBatch, stamp: u64) -> Result<Written, String> {
+    fn write(&mut self, batch: &RecordBatch, stamp: u64, seen: Seen) -> Result<Written, String> {
         let prepared = self.encoder.prepare(batch);
         let prepared = prepared.map_err(|error| error.to_string())?;
         match self.producer.get_mut().try_claim(prepared.bytes) {
             Ok(claim) => {
                 let mut room = Room(claim);
-                self.encoder.write(stamp, &mut room);
+                self.encoder.put(stamp, &mut room);
                 room.0.commit(kind_of_region(prepared.kind), prepared.bytes);
+                self.unseen_bytes += prepared.bytes;
+                if seen == Seen::AtOnce || self.unseen_bytes >= UNSEEN_BYTES_MAX {
+                    self.flush();
+                }
+                self.encoder.let_go();
                 self.needed_bytes = 0;
                 self.stats.frames += 1;
                 self.stats.wire_bytes += prepared.bytes as u64;

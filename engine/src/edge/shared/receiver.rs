@@ -84,7 +84,8 @@ pub(in crate::edge) struct ReceiverParts<B: Payload> {
 
 /// What the next message was.
 enum Next<B> {
-    Element(StreamElement<B>, u64),
+    /// With its stamp, and the bytes of its message.
+    Element(StreamElement<B>, u64, usize),
     Nothing,
     Over(Ending),
 }
@@ -124,13 +125,10 @@ impl<B: Payload> Receiver<B> {
             return self.say_end();
         }
         match self.next() {
-            Next::Element(element, stamp) => {
+            Next::Element(element, stamp, bytes) => {
                 self.position += 1;
                 self.origin = self.decode.origin(stamp);
-                self.untold += match &element {
-                    StreamElement::Data(batch) => 1 + batch.bytes() / self.tell_every_bytes,
-                    _ => 1,
-                };
+                self.untold += 1 + bytes / self.tell_every_bytes;
                 if self.untold >= self.tell_every {
                     self.tell();
                 }
@@ -258,10 +256,11 @@ impl<B: Payload> Receiver<B> {
                 return self.refuse(FailureKind::Protocol(corrupt.to_string()));
             }
         };
+        let bytes = message.bytes().len();
         if let Some(staged) = self.staged.pop_front() {
             drop(message);
             return match staged {
-                Ok((element, stamp)) => Next::Element(element, stamp),
+                Ok((element, stamp)) => Next::Element(element, stamp, bytes),
                 Err(kind) => self.refuse(kind),
             };
         }
@@ -283,7 +282,7 @@ impl<B: Payload> Receiver<B> {
             None => Err(malformed(kind)),
         };
         match decoded {
-            Ok((element, stamp)) => Next::Element(element, stamp),
+            Ok((element, stamp)) => Next::Element(element, stamp, bytes),
             Err(kind) => self.refuse(kind),
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ringway_shm::{Bell, Consumer, Producer, ring};
 
-use super::outlet::Outlet;
+use super::outlet::{Outlet, Seen};
 use crate::batch::Payload;
 use crate::clock::Monotonic;
 use crate::edge::metrics::BlockedTime;
@@ -141,17 +141,22 @@ impl<B: Payload> Sender<B> {
         &mut self,
         element: StreamElement<B>,
     ) -> Result<(), Rejected<B>> {
-        self.try_push_quiet(element)?;
+        self.push(element, Seen::AtOnce)?;
         self.flush();
         Ok(())
     }
 
+    #[inline]
     pub(in crate::edge) fn try_push_quiet(
         &mut self,
         element: StreamElement<B>,
     ) -> Result<(), Rejected<B>> {
+        self.push(element, Seen::Later)
+    }
+
+    fn push(&mut self, element: StreamElement<B>, seen: Seen) -> Result<(), Rejected<B>> {
         let (rows, bytes) = match &element {
-            StreamElement::Data(batch) => (batch.rows() as u64, batch.bytes() as u64),
+            StreamElement::Data(batch) => (batch.rows(), batch.bytes()),
             _ => (0, 0),
         };
         let stops = matches!(&element, StreamElement::Drain(drain) if drain.stops());
@@ -160,7 +165,7 @@ impl<B: Payload> Sender<B> {
             let reason = self.why_not();
             return Err(Rejected { element, reason });
         };
-        outlet.push(element, stamp)?;
+        outlet.push_sized(element, bytes, stamp, seen)?;
         let is_pending = outlet.is_pending();
         let depth = match outlet.queued() {
             // It may be fewer, which is worth a look where it would be a record.
@@ -170,8 +175,8 @@ impl<B: Payload> Sender<B> {
         self.stops = stops;
         self.unflushed = true;
         self.metrics.elements += 1;
-        self.metrics.rows += rows;
-        self.metrics.bytes += bytes;
+        self.metrics.rows += rows as u64;
+        self.metrics.bytes += bytes as u64;
         self.metrics.high_water = self.metrics.high_water.max(depth);
         if is_pending {
             self.hand_over();

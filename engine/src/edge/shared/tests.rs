@@ -1,14 +1,16 @@
-//! Senders that write what no sender writes.
+//! Senders that write what no sender writes, and when what they write is seen.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use ringway_shm::Bell;
-use ringway_shm::link::{DESCRIPTORS, Incoming, LinkConfig, Outgoing, Producer};
+use ringway_shm::link::{Consumer, DESCRIPTORS, Incoming, LinkConfig, Outgoing, Producer};
 
 use super::entry::{small_of, small_of_barrier};
+use super::outlet::{Gone, Outlet};
 use super::receiver::{Receiver, ReceiverParts};
-use crate::edge::remote::Connection;
+use crate::edge::remote::{Connection, Names};
 use crate::edge::{EdgeOptions, Ending, FailureKind, Popped};
 use crate::element::{Barrier, StreamElement, Watermark};
 use crate::wire::Wired;
@@ -21,16 +23,22 @@ fn copies(descriptors: [BorrowedFd<'_>; DESCRIPTORS]) -> [OwnedFd; DESCRIPTORS] 
     descriptors.map(|descriptor| descriptor.as_fd().try_clone_to_owned().unwrap())
 }
 
-/// A receiver, and the end of its link that a sender would have.
-fn receiver() -> (Producer, Receiver<RecordBatch>) {
-    let bell = Bell::descriptor().unwrap();
-    let outgoing = Outgoing::new(&LinkConfig::default(), &bell).unwrap();
-    let incoming = Incoming::new(&bell).unwrap();
+/// The two ends of a link.
+fn link(bell: &Bell) -> (Producer, Consumer) {
+    let outgoing = Outgoing::new(&LinkConfig::default(), bell).unwrap();
+    let incoming = Incoming::new(bell).unwrap();
     let (out, back) = (
         copies(outgoing.descriptors()),
         copies(incoming.descriptors()),
     );
     let consumer = incoming.meet(out, 1 << 30).unwrap();
+    (outgoing.meet(back).unwrap(), consumer)
+}
+
+/// A receiver, and the end of its link that a sender would have.
+fn receiver() -> (Producer, Receiver<RecordBatch>) {
+    let bell = Bell::descriptor().unwrap();
+    let (producer, consumer) = link(&bell);
     let (lives, _) = ringway_shm::ring::<()>(1, bell.clone(), bell.clone());
     let receiver = Receiver::new(ReceiverParts {
         consumer,
@@ -41,7 +49,7 @@ fn receiver() -> (Producer, Receiver<RecordBatch>) {
         copies: false,
         shift_nanos: 0,
     });
-    (outgoing.meet(back).unwrap(), receiver)
+    (producer, receiver)
 }
 
 fn push(producer: &mut Producer, kind: u32, bytes: &[u8]) {
@@ -131,4 +139,30 @@ fn what_a_hostile_sender_puts_into_its_segment_is_an_error_and_nothing_else() {
             drop(receiver.try_pop());
         }
     }
+}
+
+#[test]
+fn much_is_seen_without_a_flush_and_little_with_it() {
+    let (producer, mut consumer) = link(&Bell::descriptor().unwrap());
+    let names = Names {
+        edge: "edge".to_owned(),
+        peer: "peer".to_owned(),
+    };
+    let options = EdgeOptions::named("edge");
+    let codec = RecordBatch::codec();
+    let mut outlet = Outlet::new(producer, codec, options, names, Gone::default());
+    let mut push = |rows: usize, flushes: bool| {
+        let times: ArrayRef = Arc::new(Int64Array::from_value(7, rows));
+        let batch = RecordBatch::try_from_iter([("event_time", times)]).unwrap();
+        outlet.push(StreamElement::Data(batch), 0).unwrap();
+        if flushes {
+            outlet.flush();
+        }
+        consumer.len()
+    };
+    assert_eq!(push(1, false), 0);
+    assert_eq!(push(1, true), 2);
+    assert_eq!(push(8192, false), 3);
+    assert_eq!(push(4096, false), 3);
+    assert_eq!(push(4096, false), 5);
 }

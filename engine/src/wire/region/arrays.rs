@@ -277,7 +277,7 @@ impl<'a> Columns<'a> {
         length: usize,
     ) -> Result<(OffsetBuffer<O>, usize), RegionError> {
         if length == 0 {
-            self.exactly(field, 0, Holds::Checked)?;
+            self.nothing(field)?;
             return Ok((OffsetBuffer::new_empty(), 0));
         }
         let bytes = (length + 1).saturating_mul(size_of::<O>());
@@ -294,7 +294,7 @@ impl<'a> Columns<'a> {
     /// A bitmap that says as many nulls as the node does, or none.
     fn validity(&mut self, field: &Field, node: Node) -> Result<Option<NullBuffer>, RegionError> {
         if node.nulls == 0 {
-            self.exactly(field, 0, Holds::Checked)?;
+            self.nothing(field)?;
             return Ok(None);
         }
         let nulls = NullBuffer::new(self.bits(field, node.length)?);
@@ -316,25 +316,41 @@ impl<'a> Columns<'a> {
 
     /// The next buffer, which has to be of this length.
     fn exactly(&mut self, field: &Field, due: usize, holds: Holds) -> Result<Buffer, RegionError> {
-        if self.buffers >= self.descriptor.buffers() {
-            return Err(of_field(field, "the batch has too few buffers for it"));
-        }
-        let length = self.descriptor.buffer(self.buffers)?;
-        match length == due {
-            true => self.buffer(field, holds),
-            false => {
+        let length = self.due_length(field, due)?;
+        self.take(field, length, holds)
+    }
+
+    /// The next buffer, which has to be empty: even an empty one would be allocated.
+    fn nothing(&mut self, field: &Field) -> Result<(), RegionError> {
+        self.due_length(field, 0)?;
+        self.buffers += 1;
+        Ok(())
+    }
+
+    /// The next buffer.
+    fn buffer(&mut self, field: &Field, holds: Holds) -> Result<Buffer, RegionError> {
+        let length = self.next_length(field)?;
+        self.take(field, length, holds)
+    }
+
+    fn due_length(&self, field: &Field, due: usize) -> Result<usize, RegionError> {
+        match self.next_length(field)? {
+            length if length == due => Ok(length),
+            length => {
                 let reason = format_args!("a buffer of {length} bytes, not {due}");
                 Err(of_field(field, reason))
             }
         }
     }
 
-    /// The next buffer.
-    fn buffer(&mut self, field: &Field, holds: Holds) -> Result<Buffer, RegionError> {
-        if self.buffers >= self.descriptor.buffers() {
-            return Err(of_field(field, "the batch has too few buffers for it"));
+    fn next_length(&self, field: &Field) -> Result<usize, RegionError> {
+        match self.buffers < self.descriptor.buffers() {
+            true => self.descriptor.buffer(self.buffers),
+            false => Err(of_field(field, "the batch has too few buffers for it")),
         }
-        let length = self.descriptor.buffer(self.buffers)?;
+    }
+
+    fn take(&mut self, field: &Field, length: usize, holds: Holds) -> Result<Buffer, RegionError> {
         self.buffers += 1;
         let end = self.at + length;
         if end > self.region.len() {

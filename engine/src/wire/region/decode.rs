@@ -20,6 +20,16 @@ use super::descriptor::Descriptor;
 use super::shape::Shape;
 use super::{HEAD_BYTES, REGION_ALIGNMENT, RegionKind, padded};
 
+/// What values are aligned to: no type needs more.
+const VALUE_ALIGNMENT: usize = align_of::<i128>();
+
+const _: () = assert!(
+    VALUE_ALIGNMENT == size_of::<i128>() && REGION_ALIGNMENT.is_multiple_of(VALUE_ALIGNMENT)
+);
+
+/// Up to this size a region is copied word by word.
+const IN_WORDS_BYTES_MAX: usize = 4096;
+
 /// Why a region is refused. Nothing after it can be read either; batches before it are good.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegionError {
@@ -70,7 +80,7 @@ impl RegionDecoder {
     pub fn decode(&mut self, kind: RegionKind, region: Bytes) -> Result<RecordBatch, RegionError> {
         let body = self.open(&region)?;
         match kind {
-            RegionKind::Flat => self.decode_flat(region, body, self.copies),
+            RegionKind::Flat => self.decode_flat(Buffer::from(region), body, self.copies),
             RegionKind::Messages => self.decode_messages(&region[body..]),
         }
     }
@@ -88,7 +98,7 @@ impl RegionDecoder {
             RegionKind::Flat => {
                 // In one piece: many buffers of their own would cost more.
                 self.copied_bytes += region.len() as u64;
-                let region = copied(region);
+                let region = in_words(region);
                 let body = self.open(&region)?;
                 self.decode_flat(region, body, false)
             }
@@ -154,7 +164,7 @@ impl RegionDecoder {
 
     fn decode_flat(
         &mut self,
-        region: Bytes,
+        region: Buffer,
         body: usize,
         copies: bool,
     ) -> Result<RecordBatch, RegionError> {
@@ -168,8 +178,7 @@ impl RegionDecoder {
         if rows > BATCH_ROWS_MAX {
             return Err(RegionError::malformed(format_args!("{rows} rows")));
         }
-        let is_aligned = region.as_ptr().addr().is_multiple_of(REGION_ALIGNMENT);
-        let region = Buffer::from(region);
+        let is_aligned = region.as_ptr().addr().is_multiple_of(VALUE_ALIGNMENT);
         let copies = copies || !is_aligned;
         let mut columns = Columns::new(&self.descriptor, &region, padded(start), copies);
         let batch = guarded(|| {
@@ -201,6 +210,30 @@ fn guarded<T>(call: impl FnOnce() -> Result<T, RegionError>) -> Result<T, Region
         let text = panic_text(&*panic);
         Err(RegionError::Messages(IpcError::Panicked(text)))
     })
+}
+
+/// A copy that is aligned for any type. A few words have memory of their own sooner than a buffer
+/// at a line of its own.
+fn in_words(region: &[u8]) -> Buffer {
+    if region.len() > IN_WORDS_BYTES_MAX {
+        return Buffer::from(region);
+    }
+    let (words, rest) = region.as_chunks::<VALUE_ALIGNMENT>();
+    let mut last = [0; VALUE_ALIGNMENT];
+    last[..rest.len()].copy_from_slice(rest);
+    let last = (!rest.is_empty()).then_some(&last);
+    let mut copy = Vec::with_capacity(words.len() + 1);
+    copy.extend(
+        words
+            .iter()
+            .chain(last)
+            .map(|word| i128::from_ne_bytes(*word)),
+    );
+    let copy = Buffer::from_vec(copy);
+    match rest.is_empty() {
+        true => copy,
+        false => copy.slice_with_length(0, region.len()),
+    }
 }
 
 /// A copy that is aligned for any type.

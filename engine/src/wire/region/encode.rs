@@ -122,6 +122,16 @@ impl RegionEncoder {
     /// # Panics
     /// If nothing was prepared.
     pub fn write(&mut self, stamp: u64, out: &mut impl RegionOut) {
+        self.put(stamp, out);
+        self.let_go();
+    }
+
+    /// Writes what was prepared, but holds on to it until it is to [let go](Self::let_go): that
+    /// need not come before what was written is seen.
+    ///
+    /// # Panics
+    /// If nothing was prepared.
+    pub(crate) fn put(&mut self, stamp: u64, out: &mut impl RegionOut) {
         // Invariant: callers prepare before they write, whatever they were given.
         let prepared = self.prepared.take().expect("a batch was prepared");
         let message = self.known.as_mut().and_then(|known| known.message.take());
@@ -147,6 +157,10 @@ impl RegionEncoder {
                 self.encoded.append_to(out);
             }
         }
+    }
+
+    /// Lets go of what was written.
+    pub(crate) fn let_go(&mut self) {
         self.layout.clear();
         self.encoded = Encoded::default();
     }

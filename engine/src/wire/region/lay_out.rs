@@ -30,6 +30,8 @@ pub(super) struct Layout {
 /// A buffer as it is to be written.
 #[derive(Debug)]
 enum Part {
+    /// A bitmap that says nothing.
+    Nothing,
     Bytes(Buffer),
     /// Bits that may begin within a byte.
     Bits(BooleanBuffer),
@@ -38,6 +40,7 @@ enum Part {
 impl Part {
     fn bytes(&self) -> usize {
         match self {
+            Self::Nothing => 0,
             Self::Bytes(buffer) => buffer.len(),
             Self::Bits(bits) => bits.len().div_ceil(8),
         }
@@ -45,6 +48,7 @@ impl Part {
 
     fn write(&self, out: &mut impl RegionOut) {
         match self {
+            Self::Nothing => {}
             Self::Bytes(buffer) => out.put(buffer),
             Self::Bits(bits) if bits.offset() % 8 == 0 => {
                 let first = bits.offset() / 8;
@@ -100,7 +104,7 @@ impl Layout {
         }
         self.parts.push(match nulls {
             Some(nulls) => Part::Bits(nulls.inner().clone()),
-            None => Part::Bytes(Buffer::default()),
+            None => Part::Nothing,
         });
         downcast_primitive_array!(
             array => self.bytes(array.values().inner().clone()),
