@@ -6,7 +6,8 @@ use std::os::fd::OwnedFd;
 
 use common::child::alone;
 use common::forged::{
-    ARENA, ARENA_OFFSET, Forged, PAGE, RETURNS, all_seals, consumer_header, producer_header,
+    ARENA, ARENA_OFFSET, Forged, PAGE, RETURNS, VERSION, all_seals, consumer_header,
+    producer_header,
 };
 use common::{Random, bell, copies, mappings, open_files, pair, small};
 use ringway_shm::Bell;
@@ -143,8 +144,8 @@ fn each_field_of_a_header_that_is_wrong_is_named() {
     assert!(matches!(version, OpenError::Version { theirs: 3, ours: 2 }));
     assert!(version.is_version() && !with(0, 0).is_version());
     let fields = [
-        (1, 1 | 2 << 32, "role"),
-        (1, 1 | 9 << 32, "role"),
+        (1, VERSION | 2 << 32, "role"),
+        (1, VERSION | 9 << 32, "role"),
         (3, 0, "page_bytes"),
         (3, 3000, "page_bytes"),
         (3, 512, "page_bytes"),

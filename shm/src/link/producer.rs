@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::bell::Bell;
 use crate::doorbell::Doorbell;
 use crate::link::arena::{Pin, Space, padded};
-use crate::link::bounds::{Bounds, UNIT_BYTES};
+use crate::link::bounds::Bounds;
 use crate::link::claim::Claim;
 use crate::link::error::within;
 use crate::link::placement::{Placement, Probe};
@@ -53,9 +53,6 @@ pub struct Producer {
 /// The consumer is looked at when this part of the arena was written, though there is room: how
 /// far it is decides how the next bytes are stored.
 const LOOKS_PER_ARENA: u64 = 16;
-
-/// So many lines behind the last message are asked for.
-const LINES_AHEAD: usize = 4;
 
 impl Producer {
     pub(crate) fn new(
@@ -185,7 +182,7 @@ impl Producer {
     pub fn flush(&mut self) {
         if self.publish() {
             self.doorbell.ring();
-            self.after_publishing();
+            self.look_at_times();
         }
     }
 
@@ -383,24 +380,14 @@ impl Producer {
         true
     }
 
-    /// What need not be done before the consumer sees what was published.
+    /// Looks at the consumer now and then, whether or not there is room.
     #[inline]
-    fn after_publishing(&mut self) {
+    fn look_at_times(&mut self) {
         let written = self.space.write.position - self.looked_at;
         let is_due = written >= self.space.arena_bytes as u64 / LOOKS_PER_ARENA;
         // A model has an arena of a few units, and would only try more orders of the same.
         if is_due && cfg!(not(loom)) {
             self.look();
-        }
-        // The consumer has read these lines a lap ago. Taken now they need not be waited for
-        // when the next message is written, if it is small. It may still have to read them where
-        // the arena is full, and streaming stores do without.
-        let is_free = self.space.in_flight() + LINES_AHEAD * UNIT_BYTES <= self.space.arena_bytes;
-        if is_free && !self.streams_words() {
-            for line in 0..LINES_AHEAD {
-                let offset = self.space.write.offset + line * UNIT_BYTES;
-                self.side.prefetch_for_writing(offset);
-            }
         }
     }
 

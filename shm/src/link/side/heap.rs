@@ -51,8 +51,6 @@ impl ProducerSide {
 
     pub(crate) fn prefetch(&self, _offset: usize) {}
 
-    pub(crate) fn prefetch_for_writing(&self, _offset: usize) {}
-
     /// Copies a message out.
     pub(crate) fn read(&self, offset: usize, len: usize) -> Vec<u8> {
         let mut bytes = Vec::new();

@@ -75,20 +75,6 @@ impl ProducerSide {
         let _ = offset;
     }
 
-    /// Asks for the bytes at `offset`, which are written soon. Only the producer does.
-    #[inline]
-    pub(crate) fn prefetch_for_writing(&self, offset: usize) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            use core::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-            let at = self.arena.as_ptr().wrapping_add(offset);
-            // SAFETY: a prefetch accesses nothing, whatever the address.
-            unsafe { _mm_prefetch::<_MM_HINT_ET0>(at.cast()) };
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = offset;
-    }
-
     /// Where the message at `offset` lies: in one piece, also where it passes the end of the
     /// arena.
     #[inline]
