@@ -12,7 +12,7 @@ use crate::cpus::CpuPair;
 use crate::error::BenchError;
 use crate::host::Host;
 use crate::idle::Program;
-use crate::{columnar, edge, idle, job, latency, ring, table};
+use crate::{columnar, edge, idle, job, latency, peers, ring, table};
 
 /// Runs of each contender where the user does not say, and in a smoke run.
 const RUNS: usize = 9;
@@ -44,6 +44,8 @@ pub enum Command {
     Columnar,
     /// Jobs: queries of Nexmark, joins, exchanges and the flights, beside hand-written loops.
     Job,
+    /// What people would pick instead: in a process, between processes, over TCP, and engines.
+    Peers,
     /// What is spent while nothing happens: CPU, memory, and the time to a first row.
     Idle(IdleArgs),
     /// The machine, and how far apart its two cores are.
@@ -56,6 +58,13 @@ pub enum Command {
     /// The other process of a case of `latency`; it is started by the harness.
     #[command(hide = true)]
     Echo(EchoArgs),
+    /// The other process of a round trip over TCP; it is started by the harness.
+    #[command(hide = true)]
+    Answer(AnswerArgs),
+    /// The second process of an exchange; it is started by the harness.
+    #[cfg(feature = "timely")]
+    #[command(hide = true)]
+    Exchange(ExchangeArgs),
     /// The same of an edge over shared memory.
     #[command(hide = true)]
     ReceiveShared(SharedReceiveArgs),
@@ -176,6 +185,31 @@ pub struct SharedEchoArgs {
     pub(crate) cpu: CpuId,
 }
 
+/// What the other process of a round trip over TCP does.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct AnswerArgs {
+    /// As what it answers.
+    pub(crate) answerer: peers::tcp::Answerer,
+    /// The CPU to run on.
+    #[arg(value_parser = cpu)]
+    pub(crate) cpu: CpuId,
+}
+
+/// What the second process of an exchange does.
+#[cfg(feature = "timely")]
+#[derive(Clone, Debug, Args)]
+pub struct ExchangeArgs {
+    /// Whose exchange it is.
+    pub(crate) engine: peers::engine::Engine,
+    /// Where both processes are.
+    pub(crate) hosts: String,
+    /// How often the input is gone over.
+    pub(crate) count: u64,
+    /// The CPU of its worker.
+    #[arg(value_parser = cpu)]
+    pub(crate) cpu: CpuId,
+}
+
 /// What to start for the time to a first row.
 #[derive(Clone, Debug, Default, Args)]
 pub struct IdleArgs {
@@ -203,6 +237,9 @@ pub fn run(cli: &Cli) -> Result<String, BenchError> {
         Command::Host => return host(common),
         Command::Table(args) => read(&args.files)?,
         Command::Echo(args) => return latency::echo(args.echo, args.cpu),
+        #[cfg(feature = "timely")]
+        Command::Exchange(args) => return take_part(args, common),
+        Command::Answer(args) => return peers::tcp::answer(args.answerer, args.cpu),
         Command::Receive(args) => return edge::socket::receive(args.carrier, args.cpu),
         Command::ReceiveShared(args) => return receive_shared(args),
         Command::EchoShared(args) => return echo_shared(args),
@@ -243,19 +280,34 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         }) => latency::shared::measure(&mut harness)?,
         Command::Columnar => columnar::measure(&mut harness)?,
         Command::Job => job::measure(&mut harness, &data)?,
+        Command::Peers => peers::measure(&mut harness)?,
         Command::Idle(args) => {
             let path = args.ringway.clone().or_else(program_beside_this);
             let program = path.as_deref().map(|path| Program { path, data: &data });
             idle::measure(&mut harness, program)?;
         }
+        #[cfg(feature = "timely")]
+        Command::Exchange(_) => unreachable!("it measures no case"),
         Command::Host
         | Command::Table(_)
+        | Command::Answer(_)
         | Command::Receive(_)
         | Command::Echo(_)
         | Command::ReceiveShared(_)
         | Command::EchoShared(_) => unreachable!("they measure no case"),
     }
     Ok(harness.finish())
+}
+
+#[cfg(feature = "timely")]
+fn take_part(args: &ExchangeArgs, common: &CommonArgs) -> Result<String, BenchError> {
+    peers::engine::take_part(&peers::engine::Share {
+        engine: args.engine,
+        hosts: args.hosts.clone(),
+        count: args.count,
+        smoke: common.smoke,
+        cpu: args.cpu,
+    })
 }
 
 fn receive_shared(args: &SharedReceiveArgs) -> Result<String, BenchError> {

@@ -21,6 +21,7 @@ mod latencies;
 mod latency;
 mod line_probe;
 mod noise;
+mod peers;
 mod pinned;
 mod progress;
 mod ring;
@@ -29,8 +30,10 @@ mod spent;
 mod table;
 
 pub use case::{Case, LeftOut, Line, Percentile, Placement, Report};
+#[cfg(feature = "timely")]
+pub use cli::ExchangeArgs;
 pub use cli::{
-    Cli, Command, CommonArgs, EchoArgs, EdgeArgs, EdgeTransport, IdleArgs, LatencyArgs,
+    AnswerArgs, Cli, Command, CommonArgs, EchoArgs, EdgeArgs, EdgeTransport, IdleArgs, LatencyArgs,
     LatencyTransport, ReceiveArgs, SharedEchoArgs, SharedReceiveArgs, TableArgs, run,
 };
 pub use cpus::CpuPair;

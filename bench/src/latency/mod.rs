@@ -4,6 +4,7 @@
 //! counts from when it was due: what a stall delays is late, and is not left out. The other
 //! process takes each batch in and sends it on; both are pinned.
 
+pub(crate) mod closed_loop;
 mod ours;
 mod raw_tcp;
 mod schedule;
@@ -26,7 +27,7 @@ use crate::spent::Spent;
 use schedule::Schedule;
 
 /// Batches of a run that is only checked; calibration begins with it.
-const SMOKE_TRIPS: u64 = 50;
+pub(crate) const SMOKE_TRIPS: u64 = 50;
 
 /// Round trips by which it is found out how long a frame is.
 const FRAME_TRIPS: u64 = 100;
@@ -184,14 +185,14 @@ fn run(cpus: CpuPair, echo: Echo, schedule: Schedule) -> Result<Run, BenchError>
 
 /// What the other process says at the end.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Answered {
-    count: u64,
-    spent: Spent,
+pub(crate) struct Answered {
+    pub(crate) count: u64,
+    pub(crate) spent: Spent,
 }
 
 impl Answered {
     /// So many, and all that this process has taken.
-    fn now(count: u64) -> Self {
+    pub(crate) fn now(count: u64) -> Self {
         Self {
             count,
             spent: Spent::of_process(),

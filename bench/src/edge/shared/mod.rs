@@ -23,10 +23,9 @@ use crate::shared::LARGE_BYTES;
 use crate::shared::meeting::Meeting;
 use crate::shared::memfd::Copied;
 
-use payload::Payloads;
-
 pub(crate) use one_way::Course;
 pub(crate) use ours::options;
+pub(crate) use payload::Payloads;
 
 /// Batches, or messages, of a run that is only checked; calibration begins with it.
 const SMOKE_BATCHES: u64 = 6;
@@ -48,6 +47,8 @@ pub(crate) enum Carrier {
     Iceoryx,
     /// A Unix stream, a message a write.
     UnixStream,
+    /// A pipe, a message a write.
+    Pipe,
 }
 
 impl Carrier {
@@ -59,6 +60,7 @@ impl Carrier {
         #[cfg(feature = "iceoryx2")]
         Self::Iceoryx,
         Self::UnixStream,
+        Self::Pipe,
     ];
 
     /// As a word of the command line.
@@ -71,6 +73,7 @@ impl Carrier {
             #[cfg(feature = "iceoryx2")]
             Self::Iceoryx => "iceoryx2",
             Self::UnixStream => "unix-stream",
+            Self::Pipe => "pipe",
         }
     }
 }
@@ -216,7 +219,10 @@ fn bare_ring(
 }
 
 /// Something else moves `count` messages.
-fn carried(
+///
+/// # Errors
+/// When one is lost, doubled, changed or out of order, or a process cannot be started or pinned.
+pub(crate) fn carried(
     cpus: CpuPair,
     carrier: Carrier,
     message_bytes: usize,

@@ -11,7 +11,7 @@ use crate::error::BenchError;
 
 /// Bytes of all prebuilt batches together, so that what is measured is neither one batch that
 /// stays in a cache nor the memory of the machine.
-pub(in crate::edge) const PREBUILT_BYTES: usize = 4 << 20;
+pub(crate) const PREBUILT_BYTES: usize = 4 << 20;
 const PREBUILT_BATCHES_MIN: usize = 4;
 const PREBUILT_BATCHES_MAX: usize = 1024;
 
@@ -20,7 +20,7 @@ const TEXT_BYTES: usize = 100;
 
 /// What a batch is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::edge) enum Kind {
+pub(crate) enum Kind {
     /// `event_time` and `value`, both int64.
     Int64,
     /// `event_time` and a text of 100 bytes.
@@ -29,28 +29,31 @@ pub(in crate::edge) enum Kind {
 
 /// The batches of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::edge) struct Load {
+pub(crate) struct Load {
     pub(crate) kind: Kind,
     /// Rows of a batch.
     pub(crate) rows: usize,
 }
 
-/// Rows and their sum: that of all numbers, and of all texts as words.
+/// Rows and their sum: that of all numbers, and of all texts as words. And their order: how often
+/// a row did not begin where the one before ended, as where the prebuilt ones begin anew.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Total {
     pub(crate) rows: u64,
     pub(crate) sum: u64,
+    breaks: u64,
+    last: i64,
 }
 
 /// The batches of a load, made beforehand.
-pub(in crate::edge) struct Prebuilt {
+pub(crate) struct Prebuilt {
     batches: Arc<[RecordBatch]>,
     totals: Vec<Total>,
     bytes_of_batch: u64,
 }
 
 impl Load {
-    pub(in crate::edge) fn schema(self) -> SchemaRef {
+    pub(crate) fn schema(self) -> SchemaRef {
         let value = match self.kind {
             Kind::Int64 => DataType::Int64,
             Kind::String100 => DataType::Utf8,
@@ -62,7 +65,7 @@ impl Load {
     }
 
     /// Bytes of a batch in Arrow's buffers.
-    pub(in crate::edge) const fn bytes(self) -> usize {
+    pub(crate) const fn bytes(self) -> usize {
         match self.kind {
             Kind::Int64 => self.rows * 2 * size_of::<i64>(),
             Kind::String100 => {
@@ -71,7 +74,7 @@ impl Load {
         }
     }
 
-    pub(in crate::edge) fn prebuilt(self) -> Prebuilt {
+    pub(crate) fn prebuilt(self) -> Prebuilt {
         let batches = PREBUILT_BYTES / self.bytes();
         let batches = batches.clamp(PREBUILT_BATCHES_MIN, PREBUILT_BATCHES_MAX);
         let schema = self.schema();
@@ -115,7 +118,7 @@ impl fmt::Display for Load {
 
 impl Prebuilt {
     /// The first `count` batches, going round.
-    pub(in crate::edge) fn batches(&self, count: u64) -> impl Iterator<Item = RecordBatch> + use<> {
+    pub(crate) fn batches(&self, count: u64) -> impl Iterator<Item = RecordBatch> + use<> {
         let batches = Arc::clone(&self.batches);
         let mut next = 0;
         (0..count).map(move |_| {
@@ -130,7 +133,7 @@ impl Prebuilt {
     }
 
     /// What they come to.
-    pub(in crate::edge) fn total(&self, count: u64) -> Total {
+    pub(crate) fn total(&self, count: u64) -> Total {
         let mut total = Total::default();
         let (rounds, rest) = (
             count / self.totals.len() as u64,
@@ -141,17 +144,17 @@ impl Prebuilt {
             total.rows += batch.rows * times;
             total.sum = total.sum.wrapping_add(batch.sum.wrapping_mul(times));
         }
-        total
+        total.in_rounds(&self.totals, count)
     }
 
     /// Bytes of the first `count` batches.
-    pub(in crate::edge) const fn bytes(&self, count: u64) -> u64 {
+    pub(crate) const fn bytes(&self, count: u64) -> u64 {
         self.bytes_of_batch * count
     }
 }
 
 impl Total {
-    pub(in crate::edge) fn of(batch: &RecordBatch) -> Self {
+    pub(crate) fn of(batch: &RecordBatch) -> Self {
         let mut total = Self::default();
         total.add(batch);
         total
@@ -159,9 +162,12 @@ impl Total {
 
     /// Adds a batch: it is read to the end, as a consumer would.
     #[inline]
-    pub(in crate::edge) fn add(&mut self, batch: &RecordBatch) {
+    pub(crate) fn add(&mut self, batch: &RecordBatch) {
         self.rows += batch.num_rows() as u64;
         let times = batch.column(0).as_primitive::<Int64Type>().values();
+        if let [first, .., last] | [first @ last] = times[..] {
+            self.follow(first, last, 1);
+        }
         self.sum = self.sum.wrapping_add(sum_of_words(times.inner()));
         let values = batch.column(1);
         self.sum = self.sum.wrapping_add(match values.data_type() {
@@ -174,9 +180,30 @@ impl Total {
         });
     }
 
+    /// What was added begins at `first` and ends at `last`; it should begin `step` behind what was
+    /// added before.
+    #[inline]
+    pub(crate) fn follow(&mut self, first: i64, last: i64, step: i64) {
+        self.breaks += u64::from(first != self.last.wrapping_add(step));
+        self.last = last;
+    }
+
+    /// The same in the order of `count` that go round, of which `all` are one round.
+    pub(crate) fn in_rounds(self, all: &[Self], count: u64) -> Self {
+        let Some(last) = count.checked_sub(1) else {
+            return self;
+        };
+        let round = all.len() as u64;
+        Self {
+            breaks: count.div_ceil(round),
+            last: all[(last % round) as usize].last,
+            ..self
+        }
+    }
+
     /// # Errors
     /// When something else came.
-    pub(in crate::edge) fn require(self, expected: Self) -> Result<(), BenchError> {
+    pub(crate) fn require(self, expected: Self) -> Result<(), BenchError> {
         if self == expected {
             return Ok(());
         }
@@ -188,7 +215,7 @@ impl Total {
 
 /// The wrapping sum of the bytes as 64-bit words, the last of which may be shorter.
 #[inline]
-pub(in crate::edge) fn sum_of_words(bytes: &[u8]) -> u64 {
+pub(crate) fn sum_of_words(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);
@@ -229,6 +256,26 @@ mod tests {
                 assert_eq!(prebuilt.total(count), total);
                 assert_eq!(total.rows, count * load.rows as u64);
                 assert!(total.require(prebuilt.total(count + 1)).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn batches_that_are_lost_doubled_or_swapped_are_found() {
+        for rows in [1, 300] {
+            let kind = Kind::String100;
+            let prebuilt = Load { kind, rows }.prebuilt();
+            let comes_to = |order: &[usize]| {
+                let batches: Vec<RecordBatch> = prebuilt.batches(4).collect();
+                let mut total = Total::default();
+                order.iter().for_each(|at| total.add(&batches[*at]));
+                total.require(prebuilt.total(4)).is_ok()
+            };
+            assert!(comes_to(&[0, 1, 2, 3]));
+            assert!(!comes_to(&[0, 1, 3]), "one was lost");
+            assert!(!comes_to(&[0, 1, 1, 2, 3]), "one came twice");
+            for swapped in [[1, 0, 2, 3], [0, 2, 1, 3], [0, 1, 3, 2], [3, 1, 2, 0]] {
+                assert!(!comes_to(&swapped), "{swapped:?}");
             }
         }
     }

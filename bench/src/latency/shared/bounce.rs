@@ -1,12 +1,16 @@
 //! 64 bytes there and back.
 
+use std::fs::File;
 use std::io::Read;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
 use ringway_shm::Bell;
+use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::edge::RAW_BYTES;
 use crate::error::BenchError;
+use crate::latency::closed_loop;
 use crate::shared::linked::{link_in, link_out};
 use crate::shared::meeting::{Meeting, join, pass, take};
 use crate::shared::memfd::{Copied, RingIn, RingOut, WakeUps};
@@ -40,7 +44,7 @@ pub(super) fn ask(echo: Echo, meeting: &Meeting, trips: &Trips) -> Result<Times,
             let back = services.subscriber(&answer, RAW_BYTES)?.impatient();
             let there = services.publisher(&out, RAW_BYTES)?;
             // Now there is someone for the other process to publish for.
-            pass(&stream, &[std::os::fd::AsFd::as_fd(&stream)])?;
+            pass(&stream, &[stream.as_fd()])?;
             ask_all(there, back, stream, trips.count)
         }
         Echo::Futex => {
@@ -52,6 +56,14 @@ pub(super) fn ask(echo: Echo, meeting: &Meeting, trips: &Trips) -> Result<Times,
                 times.is_back();
             }
             Ok(times)
+        }
+        Echo::UnixStream => closed_loop::ask_all::<RAW_BYTES>(&stream, &stream, trips.count),
+        Echo::Pipe => {
+            let (there, out) = pipe_with(PipeFlags::CLOEXEC)?;
+            let (back, answer) = pipe_with(PipeFlags::CLOEXEC)?;
+            pass(&stream, &[there.as_fd(), answer.as_fd()])?;
+            drop((there, answer));
+            closed_loop::ask_all::<RAW_BYTES>(File::from(out), File::from(back), trips.count)
         }
         Echo::Row(_) => Err(BenchError::new("a row goes over an edge")),
     }
@@ -92,6 +104,14 @@ pub(super) fn answer(echo: Echo, trips: &Trips) -> Result<u64, BenchError> {
             let words = WakeUps::of(memory)?;
             (0..trips.count).for_each(|number| words.answer(number as u32 + 1));
             Ok(trips.count)
+        }
+        Echo::UnixStream => {
+            let stream = join(&trips.meeting)?;
+            closed_loop::answer_all::<RAW_BYTES>(&stream, &stream)
+        }
+        Echo::Pipe => {
+            let [there, back] = take(&join(&trips.meeting)?)?;
+            closed_loop::answer_all::<RAW_BYTES>(File::from(there), File::from(back))
         }
         Echo::Row(_) => Err(BenchError::new("a row goes over an edge")),
     }

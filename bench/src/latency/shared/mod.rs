@@ -5,7 +5,7 @@
 //! time would be mostly that of looking at the clock.
 
 mod bounce;
-mod row;
+pub(crate) mod row;
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,8 +25,10 @@ use crate::spent::Spent;
 
 use super::{PERCENTILES, SMOKE_TRIPS};
 
+use row::Over;
+
 /// Round trips before those that count.
-const WARM_UP_TRIPS: u64 = 20;
+pub(crate) const WARM_UP_TRIPS: u64 = 20;
 
 const MODES: [Idle; 3] = [Idle::Spin, Idle::Adaptive, Idle::Park];
 
@@ -44,6 +46,10 @@ pub(crate) enum Echo {
     Iceoryx,
     /// Nothing but wake-ups.
     Futex,
+    /// 64 bytes, over a Unix stream whose ends sleep.
+    UnixStream,
+    /// 64 bytes, over two pipes whose ends sleep.
+    Pipe,
 }
 
 impl Echo {
@@ -58,6 +64,8 @@ impl Echo {
         #[cfg(feature = "iceoryx2")]
         Self::Iceoryx,
         Self::Futex,
+        Self::UnixStream,
+        Self::Pipe,
     ];
 
     const POLLED: &[(&'static str, Self)] = &[
@@ -84,6 +92,8 @@ impl fmt::Display for Echo {
             #[cfg(feature = "iceoryx2")]
             Self::Iceoryx => return f.write_str("iceoryx2"),
             Self::Futex => return f.write_str("futex"),
+            Self::UnixStream => return f.write_str("unix-stream"),
+            Self::Pipe => return f.write_str("pipe"),
         };
         write!(f, "{name}:{}", mode(idle))
     }
@@ -156,7 +166,16 @@ fn compare(
     Ok(())
 }
 
-fn sample(cpus: CpuPair, echo: Echo, count: u64, percentile: f64) -> Result<Sample, BenchError> {
+/// So many round trips, and a percentile of them in microseconds.
+///
+/// # Errors
+/// When something else comes back than was sent, or a process cannot be started or pinned.
+pub(crate) fn sample(
+    cpus: CpuPair,
+    echo: Echo,
+    count: u64,
+    percentile: f64,
+) -> Result<Sample, BenchError> {
     let meeting = Meeting::arrange()?;
     let trips = Trips {
         count: WARM_UP_TRIPS + count,
@@ -173,7 +192,7 @@ fn sample(cpus: CpuPair, echo: Echo, count: u64, percentile: f64) -> Result<Samp
     let to = peer.address;
     let before = Spent::of_process();
     let times = run_on(cpus.first, || match echo {
-        Echo::Row(idle) => row::ask(to, idle, trips.count),
+        Echo::Row(idle) => row::ask(to, Over::Shared, idle, trips.count),
         _ => bounce::ask(echo, &meeting, &trips),
     })??;
     let spent = Spent::of_process() - before;
@@ -196,7 +215,7 @@ fn sample(cpus: CpuPair, echo: Echo, count: u64, percentile: f64) -> Result<Samp
 pub(crate) fn echo(echo: Echo, trips: &Trips, cpu: CpuId) -> Result<String, BenchError> {
     serve(cpu, |listener| {
         let count = match echo {
-            Echo::Row(idle) => row::answer(&listener, idle),
+            Echo::Row(idle) => row::answer(&listener, Over::Shared, idle),
             _ => bounce::answer(echo, trips),
         };
         count.map(Answered::now)
@@ -204,17 +223,17 @@ pub(crate) fn echo(echo: Echo, trips: &Trips, cpu: CpuId) -> Result<String, Benc
 }
 
 /// How long each trip took.
-struct Times {
+pub(crate) struct Times {
     began: Instant,
     last: Instant,
     trips: u64,
-    latencies: Latencies,
-    wall: Duration,
+    pub(crate) latencies: Latencies,
+    pub(crate) wall: Duration,
 }
 
 impl Times {
     /// The first trip begins now.
-    fn begin() -> Self {
+    pub(crate) fn begin() -> Self {
         let latencies = Latencies::new();
         let now = Instant::now();
         Self {
@@ -228,7 +247,7 @@ impl Times {
 
     /// A trip is over, and the next begins.
     #[inline]
-    fn is_back(&mut self) {
+    pub(crate) fn is_back(&mut self) {
         let now = Instant::now();
         if self.trips >= WARM_UP_TRIPS {
             self.latencies.record(now - self.last);
