@@ -205,16 +205,7 @@ impl Harness {
         if used.is_empty() || self.settings.cpus.is_one() {
             used = pairs.to_vec();
         }
-        if self.settings.cpus.is_one() {
-            reasons.push("both parties share a CPU".to_owned());
-        } else if pairs.iter().all(|pair| pair.placement().is_none()) {
-            reasons.push("the cores moved during every pair of runs".to_owned());
-        } else if used.len() < self.settings.runs {
-            reasons.push(format!(
-                "the cores moved: only {} pairs are comparable",
-                used.len()
-            ));
-        }
+        reasons.extend(self.moved(pairs, used.len()));
         let values = |of: fn(&PairOfRuns) -> f64| used.iter().map(of).collect::<Vec<f64>>();
         let (ours, baseline) = (
             values(|pair| pair.ours.value),
@@ -269,6 +260,19 @@ impl Harness {
             noisy: (!reasons.is_empty()).then(|| reasons.join("; ")),
             line_ns: Some(line),
             placement: Some(placement),
+        }
+    }
+
+    /// What speaks against the placement of the pairs, of which so many are used.
+    fn moved(&self, pairs: &[PairOfRuns], used: usize) -> Option<String> {
+        if self.settings.cpus.is_one() {
+            Some("both parties share a CPU".to_owned())
+        } else if pairs.iter().all(|pair| pair.placement().is_none()) {
+            Some("the cores moved during every pair of runs".to_owned())
+        } else if used < self.settings.runs {
+            Some(format!("the cores moved: only {used} pairs are comparable"))
+        } else {
+            None
         }
     }
 }
