@@ -6,17 +6,24 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use ringway::placement::CpuId;
 
+use crate::answer::Answer;
 use crate::case::Report;
+use crate::compare::CompareArgs;
 use crate::contest::{Harness, Settings};
 use crate::cpus::CpuPair;
 use crate::error::BenchError;
-use crate::host::Host;
+use crate::host::{self, Host, VERSION};
 use crate::idle::Program;
-use crate::{columnar, edge, idle, job, latency, peers, ring, table};
+use crate::peers::PeerArgs;
+use crate::selection::Selection;
+use crate::{columnar, compare, edge, idle, job, latency, peers, rerun, results, ring, table};
 
 /// Runs of each contender where the user does not say, and in a smoke run.
 const RUNS: usize = 9;
 const SMOKE_RUNS: usize = 2;
+
+/// Seconds of a run where the user does not say.
+pub(crate) const SECONDS: f64 = 0.5;
 
 /// Measures Ringway beside what one would pick instead, in one run.
 #[derive(Clone, Debug, Parser)]
@@ -28,6 +35,13 @@ pub struct Cli {
     /// How.
     #[command(flatten)]
     pub common: CommonArgs,
+}
+
+impl Cli {
+    /// Whether the flags select this pair, as far as the subcommand measures it.
+    pub fn selects(&self, name: &str, baseline_name: &str) -> bool {
+        self.common.selection().takes(name, baseline_name)
+    }
 }
 
 /// What to measure.
@@ -52,19 +66,17 @@ pub enum Command {
     Host,
     /// Results of earlier runs as a Markdown table.
     Table(TableArgs),
+    /// Two files with results side by side: what became faster, what slower.
+    Compare(CompareArgs),
     /// The other process of a case that needs one; it is started by the harness.
     #[command(hide = true)]
     Receive(ReceiveArgs),
     /// The other process of a case of `latency`; it is started by the harness.
     #[command(hide = true)]
     Echo(EchoArgs),
-    /// The other process of a round trip over TCP; it is started by the harness.
+    /// The other process of a case of `peers`; it is started by the harness.
     #[command(hide = true)]
-    Answer(AnswerArgs),
-    /// The second process of an exchange; it is started by the harness.
-    #[cfg(feature = "timely")]
-    #[command(hide = true)]
-    Exchange(ExchangeArgs),
+    Peer(PeerArgs),
     /// The same of an edge over shared memory.
     #[command(hide = true)]
     ReceiveShared(SharedReceiveArgs),
@@ -74,7 +86,7 @@ pub enum Command {
 }
 
 /// How to measure.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Args)]
 pub struct CommonArgs {
     /// Print one JSON object, {"cases": [...]}, instead of a table.
     #[arg(long, global = true)]
@@ -83,7 +95,7 @@ pub struct CommonArgs {
     #[arg(long, global = true)]
     pub smoke: bool,
     /// Seconds of one run.
-    #[arg(long, global = true, value_name = "S", default_value_t = 0.5, value_parser = seconds)]
+    #[arg(long, global = true, value_name = "S", default_value_t = SECONDS, value_parser = seconds)]
     pub seconds: f64,
     /// Runs of each contender; medians are over them [default: 9, with --smoke 2].
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
@@ -91,12 +103,28 @@ pub struct CommonArgs {
     /// Measure only the cases whose name contains this.
     #[arg(long, global = true, value_name = "TEXT")]
     pub only: Option<String>,
+    /// Measure only beside the baselines whose name contains this.
+    #[arg(long, global = true, value_name = "TEXT")]
+    pub against: Option<String>,
+    /// --only and --against are whole names.
+    #[arg(long, global = true)]
+    pub exact: bool,
     /// The CPUs of the two parties, such as 2,3 [default: the first two that are allowed].
     #[arg(long, global = true, value_name = "A,B")]
     pub cpus: Option<CpuPair>,
     /// The folder that has flights.parquet [default: docs/examples/data of the sources].
     #[arg(long, global = true, value_name = "DIR")]
     pub data: Option<PathBuf>,
+}
+
+impl CommonArgs {
+    fn selection(&self) -> Selection {
+        Selection {
+            only: self.only.clone().unwrap_or_default(),
+            against: self.against.clone().unwrap_or_default(),
+            exact: self.exact,
+        }
+    }
 }
 
 /// Which edge to measure.
@@ -185,31 +213,6 @@ pub struct SharedEchoArgs {
     pub(crate) cpu: CpuId,
 }
 
-/// What the other process of a round trip over TCP does.
-#[derive(Clone, Copy, Debug, Args)]
-pub struct AnswerArgs {
-    /// As what it answers.
-    pub(crate) answerer: peers::tcp::Answerer,
-    /// The CPU to run on.
-    #[arg(value_parser = cpu)]
-    pub(crate) cpu: CpuId,
-}
-
-/// What the second process of an exchange does.
-#[cfg(feature = "timely")]
-#[derive(Clone, Debug, Args)]
-pub struct ExchangeArgs {
-    /// Whose exchange it is.
-    pub(crate) engine: peers::engine::Engine,
-    /// Where both processes are.
-    pub(crate) hosts: String,
-    /// How often the input is gone over.
-    pub(crate) count: u64,
-    /// The CPU of its worker.
-    #[arg(value_parser = cpu)]
-    pub(crate) cpu: CpuId,
-}
-
 /// What to start for the time to a first row.
 #[derive(Clone, Debug, Default, Args)]
 pub struct IdleArgs {
@@ -227,28 +230,36 @@ pub struct TableArgs {
     pub files: Vec<PathBuf>,
 }
 
-/// Runs one command, and returns what belongs on stdout.
+/// Runs one command, and returns what it has to say.
 ///
 /// # Errors
 /// When a result is wrong, or something that is needed is not there: the message says what.
-pub fn run(cli: &Cli) -> Result<String, BenchError> {
+pub fn run(cli: &Cli) -> Result<Answer, BenchError> {
     let common = &cli.common;
-    let report = match &cli.command {
-        Command::Host => return host(common),
-        Command::Table(args) => read(&args.files)?,
-        Command::Echo(args) => return latency::echo(args.echo, args.cpu),
-        #[cfg(feature = "timely")]
-        Command::Exchange(args) => return take_part(args, common),
-        Command::Answer(args) => return peers::tcp::answer(args.answerer, args.cpu),
-        Command::Receive(args) => return edge::socket::receive(args.carrier, args.cpu),
-        Command::ReceiveShared(args) => return receive_shared(args),
-        Command::EchoShared(args) => return echo_shared(args),
-        command => measure(command, common)?,
+    let text = match &cli.command {
+        Command::Compare(args) => {
+            return compare::run(args, &common.selection(), common.json);
+        }
+        Command::Host => about_host(common)?,
+        Command::Table(args) => shown(&results::read_all(&args.files)?, common)?,
+        Command::Echo(args) => latency::echo(args.echo, args.cpu)?,
+        Command::Peer(args) => peers::take_part(args, common.smoke)?,
+        Command::Receive(args) => edge::socket::receive(args.carrier, args.cpu)?,
+        Command::ReceiveShared(args) => receive_shared(args)?,
+        Command::EchoShared(args) => echo_shared(args)?,
+        command => shown(
+            &described(measure(command, common)?, command, common)?,
+            common,
+        )?,
     };
+    Ok(Answer::good(text))
+}
+
+fn shown(report: &Report, common: &CommonArgs) -> Result<String, BenchError> {
     if common.json {
-        return Ok(serde_json::to_string(&report)? + "\n");
+        return Ok(serde_json::to_string(report)? + "\n");
     }
-    Ok(table::markdown(&report))
+    Ok(table::markdown(report))
 }
 
 fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError> {
@@ -259,7 +270,7 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         smoke: common.smoke,
         cpus: CpuPair::choose(common.cpus)?,
     });
-    harness.only = common.only.clone().unwrap_or_default();
+    harness.selection = common.selection();
     let data = common.data.clone().unwrap_or_else(job::data_folder);
     match command {
         Command::Ring => ring::measure(&mut harness)?,
@@ -286,11 +297,10 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
             let program = path.as_deref().map(|path| Program { path, data: &data });
             idle::measure(&mut harness, program)?;
         }
-        #[cfg(feature = "timely")]
-        Command::Exchange(_) => unreachable!("it measures no case"),
         Command::Host
         | Command::Table(_)
-        | Command::Answer(_)
+        | Command::Peer(_)
+        | Command::Compare(_)
         | Command::Receive(_)
         | Command::Echo(_)
         | Command::ReceiveShared(_)
@@ -299,15 +309,20 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
     Ok(harness.finish())
 }
 
-#[cfg(feature = "timely")]
-fn take_part(args: &ExchangeArgs, common: &CommonArgs) -> Result<String, BenchError> {
-    peers::engine::take_part(&peers::engine::Share {
-        engine: args.engine,
-        hosts: args.hosts.clone(),
-        count: args.count,
-        smoke: common.smoke,
-        cpu: args.cpu,
-    })
+/// The report with what one must know to trust it, and to measure it again.
+fn described(
+    mut report: Report,
+    command: &Command,
+    common: &CommonArgs,
+) -> Result<Report, BenchError> {
+    for case in &mut report.cases {
+        case.rerun = rerun::of_case(command, common, case);
+    }
+    report.command = rerun::of_all(command, common);
+    report.host = Some(Host::read(CpuPair::choose(common.cpus)?)?);
+    report.version = VERSION.to_owned();
+    report.date = host::now();
+    Ok(report)
 }
 
 fn receive_shared(args: &SharedReceiveArgs) -> Result<String, BenchError> {
@@ -328,28 +343,12 @@ fn echo_shared(args: &SharedEchoArgs) -> Result<String, BenchError> {
     latency::shared::echo(args.echo, &trips, args.cpu)
 }
 
-fn host(common: &CommonArgs) -> Result<String, BenchError> {
+fn about_host(common: &CommonArgs) -> Result<String, BenchError> {
     let host = Host::read(CpuPair::choose(common.cpus)?)?;
     if common.json {
         return Ok(serde_json::to_string(&host)? + "\n");
     }
     Ok(host.text())
-}
-
-fn read(files: &[PathBuf]) -> Result<Report, BenchError> {
-    let mut all = Report::default();
-    for file in files {
-        let name = file.display().to_string();
-        let text = std::fs::read_to_string(file).map_err(|error| named(&name, &error))?;
-        let report: Report = serde_json::from_str(&text).map_err(|error| named(&name, &error))?;
-        all.cases.extend(report.cases);
-        all.left_out.extend(report.left_out);
-    }
-    Ok(all)
-}
-
-fn named(file: &str, error: &dyn std::error::Error) -> BenchError {
-    BenchError::new(error.to_string()).within(file)
 }
 
 fn program_beside_this() -> Option<PathBuf> {
@@ -365,7 +364,7 @@ fn seconds(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "must be from 0.001 to 3600".to_owned())
 }
 
-fn cpu(text: &str) -> Result<CpuId, String> {
+pub(crate) fn cpu(text: &str) -> Result<CpuId, String> {
     let number = text.parse().map(CpuId);
     number.map_err(|_| format!("{text:?} is no CPU"))
 }
@@ -397,6 +396,8 @@ mod tests {
             "ring --runs 0",
             "ring --cpus 1",
             "table",
+            "compare a.json",
+            "compare a.json b.json --threshold -1",
             "",
         ] {
             let words = format!("ringway-bench {words}");

@@ -4,11 +4,15 @@
 //! what they add up to, and their order. A peer that is not built in, or can't run here, is
 //! left out with the reason.
 
+mod args;
 #[cfg(feature = "timely")]
-pub(crate) mod engine;
+mod engine;
 mod host;
 mod process;
-pub(crate) mod tcp;
+mod tcp;
+
+pub use args::PeerArgs;
+pub(crate) use args::take_part;
 
 use crate::contest::Harness;
 use crate::error::BenchError;

@@ -206,7 +206,7 @@ fn trip(
     count: u64,
     percentile: f64,
 ) -> Result<Sample, BenchError> {
-    let words = ["answer", &answerer.to_string(), &cpus.second.to_string()];
+    let words = ["peer", "answer", &answerer.to_string(), &cpus.second.to_string()];
     let mut peer = Peer::start(&words.map(str::to_owned))?;
     let (to, count) = (peer.address, WARM_UP_TRIPS + count);
     let asked = row::batches()?;

@@ -218,6 +218,7 @@ fn in_two(engine: Engine, cpus: CpuPair, smoke: bool, count: u64) -> Result<Run,
         cpu: cpus.first,
     };
     let mut words = vec![
+        "peer".to_owned(),
         "exchange".to_owned(),
         engine.to_string(),
         share.hosts.clone(),
