@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 
 use ringway::placement::CpuId;
 
@@ -12,7 +12,8 @@ use crate::cpus::CpuPair;
 use crate::error::BenchError;
 use crate::host::Host;
 use crate::idle::Program;
-use crate::{columnar, edge, idle, job, latency, ring, table};
+use crate::transport::Transport;
+use crate::{columnar, edge, idle, job, latency, ring, sizes, table};
 
 /// Runs of each contender where the user does not say, and in a smoke run.
 const RUNS: usize = 9;
@@ -40,6 +41,8 @@ pub enum Command {
     Edge(EdgeArgs),
     /// Latency: a one-row batch to another process and back at a fixed rate.
     Latency(LatencyArgs),
+    /// Throughput against the bytes of a row.
+    Sizes(TransportsArgs),
     /// Structs as columns: the derive beside the same by hand.
     Columnar,
     /// Jobs: queries of Nexmark, joins, exchanges and the flights, beside hand-written loops.
@@ -94,36 +97,35 @@ pub struct CommonArgs {
 #[derive(Clone, Copy, Debug, Args)]
 pub struct EdgeArgs {
     /// What carries the edge.
-    #[arg(long, value_enum, default_value_t = EdgeTransport::Local)]
-    pub transport: EdgeTransport,
+    #[arg(long, value_enum, default_value_t = Transport::Local)]
+    pub transport: Transport,
 }
 
-/// What carries an edge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum EdgeTransport {
-    /// A ring in this process.
-    Local,
-    /// TCP to another process.
-    Socket,
-    /// Memory that is shared with another process.
-    Shared,
+/// Over which transports to measure.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct TransportsArgs {
+    /// What carries the elements [default: one after the other].
+    #[arg(long, value_enum)]
+    pub transport: Option<Transport>,
+}
+
+impl TransportsArgs {
+    fn each(
+        self,
+        measure: impl FnMut(Transport) -> Result<(), BenchError>,
+    ) -> Result<(), BenchError> {
+        let all = Transport::ALL.into_iter();
+        let mut chosen = all.filter(|one| self.transport.is_none_or(|only| only == *one));
+        chosen.try_for_each(measure)
+    }
 }
 
 /// Which latency to measure.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct LatencyArgs {
     /// What carries the batches.
-    #[arg(long, value_enum, default_value_t = LatencyTransport::Socket)]
-    pub transport: LatencyTransport,
-}
-
-/// What carries the batches of a latency.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LatencyTransport {
-    /// TCP to another process.
-    Socket,
-    /// Memory that is shared with another process.
-    Shared,
+    #[arg(long, value_enum, default_value_t = Transport::Socket)]
+    pub transport: Transport,
 }
 
 /// What the other process of a latency does.
@@ -226,21 +228,17 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
     let data = common.data.clone().unwrap_or_else(job::data_folder);
     match command {
         Command::Ring => ring::measure(&mut harness)?,
-        Command::Edge(EdgeArgs {
-            transport: EdgeTransport::Local,
-        }) => edge::measure_local(&mut harness)?,
-        Command::Edge(EdgeArgs {
-            transport: EdgeTransport::Socket,
-        }) => edge::socket::measure(&mut harness)?,
-        Command::Edge(EdgeArgs {
-            transport: EdgeTransport::Shared,
-        }) => edge::shared::measure(&mut harness)?,
-        Command::Latency(LatencyArgs {
-            transport: LatencyTransport::Socket,
-        }) => latency::measure(&mut harness)?,
-        Command::Latency(LatencyArgs {
-            transport: LatencyTransport::Shared,
-        }) => latency::shared::measure(&mut harness)?,
+        Command::Edge(args) => match args.transport {
+            Transport::Local => edge::measure_local(&mut harness)?,
+            Transport::Shared => edge::shared::measure(&mut harness)?,
+            Transport::Socket => edge::socket::measure(&mut harness)?,
+        },
+        Command::Latency(args) => match args.transport {
+            Transport::Local => return Err(BenchError::new("not yet")),
+            Transport::Shared => latency::shared::measure(&mut harness)?,
+            Transport::Socket => latency::measure(&mut harness)?,
+        },
+        Command::Sizes(args) => args.each(|over| sizes::measure(&mut harness, over))?,
         Command::Columnar => columnar::measure(&mut harness)?,
         Command::Job => job::measure(&mut harness, &data)?,
         Command::Idle(args) => {

@@ -25,15 +25,18 @@ mod pinned;
 mod progress;
 mod ring;
 mod shared;
+mod sizes;
 mod spent;
 mod table;
+mod transport;
 
 pub use case::{Case, LeftOut, Line, Percentile, Placement, Report};
 pub use cli::{
-    Cli, Command, CommonArgs, EchoArgs, EdgeArgs, EdgeTransport, IdleArgs, LatencyArgs,
-    LatencyTransport, ReceiveArgs, SharedEchoArgs, SharedReceiveArgs, TableArgs, run,
+    Cli, Command, CommonArgs, EchoArgs, EdgeArgs, IdleArgs, LatencyArgs, ReceiveArgs,
+    SharedEchoArgs, SharedReceiveArgs, TableArgs, TransportsArgs, run,
 };
 pub use cpus::CpuPair;
 pub use error::BenchError;
 pub use host::Host;
 pub use job::keep_freed_memory;
+pub use transport::Transport;
