@@ -10,10 +10,11 @@ use crate::case::Report;
 use crate::contest::{Harness, Settings};
 use crate::cpus::CpuPair;
 use crate::error::BenchError;
+use crate::hdr_log::HdrLog;
 use crate::host::Host;
 use crate::idle::Program;
 use crate::transport::Transport;
-use crate::{columnar, edge, idle, job, latency, ring, sizes, table};
+use crate::{columnar, edge, idle, job, latency, load, ring, sizes, table};
 
 /// Runs of each contender where the user does not say, and in a smoke run.
 const RUNS: usize = 9;
@@ -41,6 +42,8 @@ pub enum Command {
     Edge(EdgeArgs),
     /// Latency: a one-row batch to another process and back at a fixed rate.
     Latency(LatencyArgs),
+    /// Latency against the load that is offered, up to the load that is too much.
+    Load(LoadArgs),
     /// Throughput against the bytes of a row.
     Sizes(TransportsArgs),
     /// Structs as columns: the derive beside the same by hand.
@@ -120,12 +123,34 @@ impl TransportsArgs {
     }
 }
 
+/// Which load to measure.
+#[derive(Clone, Debug, Args)]
+pub struct LoadArgs {
+    /// Over which transports.
+    #[command(flatten)]
+    pub over: TransportsArgs,
+    /// Where all latencies go.
+    #[command(flatten)]
+    pub log: LogArgs,
+}
+
+/// Where all latencies go.
+#[derive(Clone, Debug, Default, Args)]
+pub struct LogArgs {
+    /// Write all latencies to this file, as an HDR interval log.
+    #[arg(long, value_name = "FILE")]
+    pub hdr_log: Option<PathBuf>,
+}
+
 /// Which latency to measure.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct LatencyArgs {
     /// What carries the batches.
     #[arg(long, value_enum, default_value_t = Transport::Socket)]
     pub transport: Transport,
+    /// Where all latencies go.
+    #[command(flatten)]
+    pub log: LogArgs,
 }
 
 /// What the other process of a latency does.
@@ -225,6 +250,12 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         cpus: CpuPair::choose(common.cpus)?,
     });
     harness.only = common.only.clone().unwrap_or_default();
+    harness.hdr_log = match command {
+        Command::Latency(LatencyArgs { log, .. }) | Command::Load(LoadArgs { log, .. }) => {
+            log.hdr_log.as_deref().map(HdrLog::new)
+        }
+        _ => None,
+    };
     let data = common.data.clone().unwrap_or_else(job::data_folder);
     match command {
         Command::Ring => ring::measure(&mut harness)?,
@@ -234,10 +265,11 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
             Transport::Socket => edge::socket::measure(&mut harness)?,
         },
         Command::Latency(args) => match args.transport {
-            Transport::Local => return Err(BenchError::new("not yet")),
+            Transport::Local => latency::measure_local(&mut harness)?,
             Transport::Shared => latency::shared::measure(&mut harness)?,
             Transport::Socket => latency::measure(&mut harness)?,
         },
+        Command::Load(args) => args.over.each(|over| load::measure(&mut harness, over))?,
         Command::Sizes(args) => args.each(|over| sizes::measure(&mut harness, over))?,
         Command::Columnar => columnar::measure(&mut harness)?,
         Command::Job => job::measure(&mut harness, &data)?,
@@ -253,7 +285,7 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         | Command::ReceiveShared(_)
         | Command::EchoShared(_) => unreachable!("they measure no case"),
     }
-    Ok(harness.finish())
+    harness.finish()
 }
 
 fn receive_shared(args: &SharedReceiveArgs) -> Result<String, BenchError> {

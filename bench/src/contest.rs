@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::case::{Case, Line, Placement, Report, median};
 use crate::cpus::CpuPair;
 use crate::error::BenchError;
+use crate::hdr_log::HdrLog;
 use crate::latencies::Latencies;
 use crate::line_probe::line_ns;
 use crate::noise::{NoiseWatch, spread};
@@ -51,6 +52,8 @@ pub(crate) struct Sample {
     pub(crate) copied_bytes: Option<u64>,
     /// The times of all that `value` is one figure of, where it is a latency.
     pub(crate) latencies: Option<Latencies>,
+    /// Of a rate at which things are due, the share that was held.
+    pub(crate) held_share: Option<f64>,
 }
 
 /// Runs so many operations, checks what came of them, and says what they took.
@@ -75,6 +78,8 @@ pub(crate) struct Harness {
     pub(crate) progress: Progress,
     /// Cases whose name does not contain this are left out.
     pub(crate) only: String,
+    /// Where the latencies of each run go, if they are wanted.
+    pub(crate) hdr_log: Option<HdrLog>,
     report: Report,
 }
 
@@ -92,6 +97,7 @@ impl Harness {
             settings,
             progress: Progress::new(),
             only: String::new(),
+            hdr_log: None,
             report: Report::default(),
         }
     }
@@ -125,8 +131,13 @@ impl Harness {
         self.report.cases.push(case);
     }
 
-    pub(crate) fn finish(self) -> Report {
-        self.report
+    /// What was measured; the log, if there is one, is written now.
+    ///
+    /// # Errors
+    /// When it can't be written.
+    pub(crate) fn finish(self) -> Result<Report, BenchError> {
+        self.hdr_log.map_or(Ok(()), HdrLog::finish)?;
+        Ok(self.report)
     }
 
     fn case_of(&self, contest: &mut Contest<'_>) -> Result<Case, BenchError> {
@@ -184,11 +195,21 @@ impl Harness {
         };
         let after = line_ns(self.settings.cpus)?;
         let line = Line { before, after };
+        self.log(&contest.name, "ours", &ours)?;
+        self.log(&contest.name, contest.baseline_name, &baseline)?;
         Ok(PairOfRuns {
             ours,
             baseline,
             line,
         })
+    }
+
+    /// Adds the latencies of a run to the log, if there are such and there is one.
+    fn log(&self, name: &str, contender: &str, run: &Sample) -> Result<(), BenchError> {
+        match (&self.hdr_log, &run.latencies) {
+            (Some(log), Some(latencies)) => log.add(name, contender, run.wall, latencies),
+            _ => Ok(()),
+        }
     }
 
     fn summary(
@@ -250,6 +271,8 @@ impl Harness {
                 ours.percentiles(baseline.as_ref())
             }),
             beyond,
+            held_share: held_share(ours_runs()),
+            baseline_held_share: held_share(baselines()),
             noisy: (!reasons.is_empty()).then(|| reasons.join("; ")),
             line_ns: Some(line),
             placement: Some(placement),
@@ -280,6 +303,7 @@ impl Sample {
             bytes,
             copied_bytes: None,
             latencies: None,
+            held_share: None,
         }
     }
 
@@ -292,6 +316,7 @@ impl Sample {
             bytes: 0,
             copied_bytes: None,
             latencies: None,
+            held_share: None,
         }
     }
 
@@ -299,6 +324,14 @@ impl Sample {
     pub(crate) fn with_latencies(self, latencies: Latencies) -> Self {
         Self {
             latencies: Some(latencies),
+            ..self
+        }
+    }
+
+    /// The same, of a rate of which this share was held.
+    pub(crate) fn holding(self, share: f64) -> Self {
+        Self {
+            held_share: Some(share),
             ..self
         }
     }
@@ -347,6 +380,11 @@ fn copied_share<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<f64> {
     (!shares.is_empty()).then(|| median(&shares))
 }
 
+fn held_share<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<f64> {
+    let shares: Vec<f64> = samples.filter_map(|sample| sample.held_share).collect();
+    (!shares.is_empty()).then(|| median(&shares))
+}
+
 fn all_latencies<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<Latencies> {
     samples.filter_map(|sample| sample.latencies.as_ref()).fold(
         None,
@@ -386,7 +424,8 @@ mod tests {
                 copied_bytes,
                 ..sample
             }
-            .with_latencies(latencies))
+            .with_latencies(latencies)
+            .holding(0.5))
         })
     }
 
@@ -417,11 +456,15 @@ mod tests {
         harness
             .measure(contest(contender(100.0), Measure::Rate))
             .unwrap();
-        let case = &harness.finish().cases[0];
+        let case = &harness.finish().unwrap().cases[0];
         assert_eq!(case.ratio.map(f64::round), Some(2.0));
         assert_eq!(case.latency_ratio, None);
         assert_eq!(case.cpu_s_per_gb, Some(0.5));
         assert_eq!(case.copied_share, Some(0.25));
+        assert_eq!(
+            (case.held_share, case.baseline_held_share),
+            (Some(0.5), Some(0.5))
+        );
         // Of ten operations at 100 a second.
         assert_eq!(case.switches_per_s.map(f64::round), Some(30.0));
         let baseline = case.percentiles.iter().map(|point| point.baseline);
@@ -450,7 +493,7 @@ mod tests {
         harness.only = "another".to_owned();
         let wrong: Contender<'_> = Box::new(|_| Err(BenchError::new("ran")));
         harness.measure(contest(wrong, Measure::Rate)).unwrap();
-        assert!(harness.finish().cases.is_empty());
+        assert!(harness.finish().unwrap().cases.is_empty());
     }
 
     #[test]

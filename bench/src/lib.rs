@@ -14,12 +14,14 @@ mod contest;
 mod cpus;
 mod edge;
 mod error;
+mod hdr_log;
 mod host;
 mod idle;
 mod job;
 mod latencies;
 mod latency;
 mod line_probe;
+mod load;
 mod noise;
 mod pinned;
 mod progress;
@@ -32,8 +34,8 @@ mod transport;
 
 pub use case::{Case, LeftOut, Line, Percentile, Placement, Report};
 pub use cli::{
-    Cli, Command, CommonArgs, EchoArgs, EdgeArgs, IdleArgs, LatencyArgs, ReceiveArgs,
-    SharedEchoArgs, SharedReceiveArgs, TableArgs, TransportsArgs, run,
+    Cli, Command, CommonArgs, EchoArgs, EdgeArgs, IdleArgs, LatencyArgs, LoadArgs, LogArgs,
+    ReceiveArgs, SharedEchoArgs, SharedReceiveArgs, TableArgs, TransportsArgs, run,
 };
 pub use cpus::CpuPair;
 pub use error::BenchError;

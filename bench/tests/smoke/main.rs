@@ -2,7 +2,6 @@
 //! the results hold, and what they print is what `docs/PERFORMANCE.md` describes. Method: the
 //! subcommands are run in this process, and their JSON is read back.
 
-#[path = "smoke/rates.rs"]
 mod rates;
 
 use std::process::Command;
