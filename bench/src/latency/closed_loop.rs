@@ -1,42 +1,16 @@
 //! Messages there and back over streams of bytes, each when the one before is back.
 
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{self, Read, Write};
 
-use crate::backoff::Backoff;
 use crate::error::BenchError;
-use crate::latency::shared::Times;
 
-/// Bytes of a message: as many as the frame of a one-row batch has.
-const FRAME_BYTES: usize = 264;
-
-/// Sends frames over TCP, and waits for each to come back.
-///
-/// # Errors
-/// When the peer is gone, or another frame comes back.
-pub(crate) fn ask(to: SocketAddr, polls: bool, count: u64) -> Result<Times, BenchError> {
-    let stream = TcpStream::connect(to)?;
-    stream.set_nodelay(true)?;
-    stream.set_nonblocking(polls)?;
-    ask_all::<FRAME_BYTES>(&stream, &stream, count)
-}
-
-/// Sends frames back until there are no more, and returns how many there were.
-///
-/// # Errors
-/// When the peer is gone.
-pub(crate) fn answer(listener: &TcpListener, polls: bool) -> Result<u64, BenchError> {
-    let (stream, _) = listener.accept()?;
-    stream.set_nodelay(true)?;
-    stream.set_nonblocking(polls)?;
-    answer_all::<FRAME_BYTES>(&stream, &stream)
-}
+use super::road::Times;
 
 /// Sends messages of so many bytes, and waits for each to come back.
 ///
 /// # Errors
 /// When the peer is gone, or another message comes back.
-pub(crate) fn ask_all<const BYTES: usize>(
+pub(crate) fn ask<const BYTES: usize>(
     mut out: impl Write,
     mut back: impl Read,
     count: u64,
@@ -61,7 +35,7 @@ pub(crate) fn ask_all<const BYTES: usize>(
 ///
 /// # Errors
 /// When the peer is gone.
-pub(crate) fn answer_all<const BYTES: usize>(
+pub(crate) fn answer<const BYTES: usize>(
     mut there: impl Read,
     mut back: impl Write,
 ) -> Result<u64, BenchError> {
@@ -74,20 +48,13 @@ pub(crate) fn answer_all<const BYTES: usize>(
     Ok(count)
 }
 
-/// Reads a message; false where the stream has ended. A stream that does not block is read again
-/// and again.
+/// Reads a message; false where the stream has ended.
 fn read_whole(stream: &mut impl Read, message: &mut [u8]) -> io::Result<bool> {
-    let mut backoff = Backoff::spin();
-    let mut held = 0;
-    while held < message.len() {
-        match stream.read(&mut message[held..]) {
-            Ok(0) if held == 0 => return Ok(false),
-            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-            Ok(read) => held += read,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => backoff.pause(),
-            Err(error) => return Err(error),
-        }
+    let read = stream.read(message)?;
+    if read == 0 {
+        return Ok(false);
     }
+    stream.read_exact(&mut message[read..])?;
     Ok(true)
 }
 
@@ -101,15 +68,15 @@ mod tests {
     fn messages_come_back_and_another_answer_is_found() {
         let mut asked = Vec::new();
         let answers: Vec<u8> = (0..3_u64).flat_map(u64::to_le_bytes).collect();
-        ask_all::<8>(&mut asked, Cursor::new(&answers), 3).unwrap();
+        ask::<8>(&mut asked, Cursor::new(&answers), 3).unwrap();
         assert_eq!(asked, answers);
         let mut back = Vec::new();
-        assert_eq!(answer_all::<8>(Cursor::new(&asked), &mut back).unwrap(), 3);
+        assert_eq!(answer::<8>(Cursor::new(&asked), &mut back).unwrap(), 3);
         assert_eq!(back, asked);
         let swapped = [&answers[8..16], &answers[..8]].concat();
-        let error = ask_all::<8>(Vec::new(), Cursor::new(swapped), 2);
+        let error = ask::<8>(Vec::new(), Cursor::new(swapped), 2);
         assert!(error.is_err());
-        let lost = ask_all::<8>(Vec::new(), Cursor::new(&answers[..8]), 2);
+        let lost = ask::<8>(Vec::new(), Cursor::new(&answers[..8]), 2);
         assert!(lost.is_err());
     }
 }

@@ -16,14 +16,18 @@ use crate::cpus::CpuPair;
 use crate::edge::socket::flight::{self, Call};
 use crate::edge::socket::{self, Carrier, Idle, Kind, Load, Peer, framed, serve};
 use crate::error::BenchError;
-use crate::latency::shared::row::{self, Over};
-use crate::latency::shared::{Times, WARM_UP_TRIPS};
-use crate::latency::{Answered, SMOKE_TRIPS, closed_loop};
+use crate::latency::ours::{self, Edges, Remote};
+use crate::latency::raw_tcp::{self, RawTcp};
+use crate::latency::road::{Times, WARM_UP_TRIPS, one_by_one};
+use crate::latency::{Answered, SMOKE_TRIPS, require_answers};
 use crate::pinned::run_on;
 use crate::spent::Spent;
 
 /// Batches, or chunks of a raw stream, of a run that is only checked.
 const SMOKE_BATCHES: u64 = 6;
+
+/// Bytes of a raw frame: as many as that of a one-row batch has on the wire.
+const FRAME_BYTES: usize = 264;
 
 /// What is sent.
 const LOADS: [Load; 4] = [
@@ -206,14 +210,24 @@ fn trip(
     count: u64,
     percentile: f64,
 ) -> Result<Sample, BenchError> {
-    let words = ["peer", "answer", &answerer.to_string(), &cpus.second.to_string()];
+    let words = [
+        "peer",
+        "answer",
+        &answerer.to_string(),
+        &cpus.second.to_string(),
+    ];
     let mut peer = Peer::start(&words.map(str::to_owned))?;
     let (to, count) = (peer.address, WARM_UP_TRIPS + count);
-    let asked = row::batches()?;
+    let asked = ours::batches()?;
     let before = Spent::of_process();
     let times: Times = run_on(cpus.first, || match answerer {
-        Answerer::Edge(idle) => row::ask(to, Over::Socket, idle, count),
-        Answerer::Raw { polls } => closed_loop::ask(to, polls, count),
+        Answerer::Edge(idle) => {
+            let mut edges = Edges::open(Remote::Socket, to, idle)?;
+            let times = one_by_one(&mut edges, count)?;
+            edges.finish()?;
+            Ok(times)
+        }
+        Answerer::Raw { polls } => one_by_one(&mut RawTcp::open(to, polls, FRAME_BYTES)?, count),
         Answerer::Framed => framed::ask(to, &asked, count),
         Answerer::Flight => flight::ask(to, &asked, count),
         #[cfg(feature = "zeromq")]
@@ -221,12 +235,7 @@ fn trip(
     })??;
     let spent = Spent::of_process() - before;
     let answered: Answered = peer.received()?;
-    if answered.count != count {
-        return Err(BenchError::new(format!(
-            "{} of {count} were answered",
-            answered.count
-        )));
-    }
+    require_answers(answered.count, count)?;
     let value = times.latencies.percentile_us(percentile);
     let sample = Sample::latency(value, times.wall, spent + answered.spent);
     Ok(sample.with_latencies(times.latencies))
@@ -239,8 +248,8 @@ fn trip(
 pub(crate) fn answer(answerer: Answerer, cpu: CpuId) -> Result<String, BenchError> {
     serve(cpu, |listener: TcpListener| {
         let count = match answerer {
-            Answerer::Edge(idle) => row::answer(&listener, Over::Socket, idle),
-            Answerer::Raw { polls } => closed_loop::answer(&listener, polls),
+            Answerer::Edge(idle) => ours::echo(Remote::Socket, &listener, idle),
+            Answerer::Raw { polls } => raw_tcp::echo(&listener, polls, FRAME_BYTES),
             Answerer::Framed => framed::answer(listener),
             Answerer::Flight => flight::receive(listener, true).map(|came| came.total.rows),
             #[cfg(feature = "zeromq")]

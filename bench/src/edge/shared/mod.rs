@@ -178,7 +178,10 @@ fn messages(harness: &mut Harness) -> Result<(), BenchError> {
 }
 
 /// The edge moves `count` batches.
-fn edge(cpus: CpuPair, prebuilt: &Prebuilt, count: u64) -> Result<Sample, BenchError> {
+///
+/// # Errors
+/// When a row is lost, doubled or changed, or a process cannot be started or pinned.
+pub(crate) fn edge(cpus: CpuPair, prebuilt: &Prebuilt, count: u64) -> Result<Sample, BenchError> {
     let course = Course {
         carrier: Carrier::Edge,
         message_bytes: 0,
@@ -198,7 +201,10 @@ fn edge(cpus: CpuPair, prebuilt: &Prebuilt, count: u64) -> Result<Sample, BenchE
 }
 
 /// The bare ring moves `count` messages: with the stores that are the faster ones.
-fn bare_ring(
+///
+/// # Errors
+/// When one is lost, doubled or changed, or a process cannot be started or pinned.
+pub(crate) fn bare_ring(
     cpus: CpuPair,
     message_bytes: usize,
     payloads: &Payloads,

@@ -21,8 +21,8 @@ use tonic::transport::{Channel, Server};
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::error::BenchError;
-use crate::latency::shared::Times;
-use crate::latency::shared::row::require_answer;
+use crate::latency::ours::require_answer;
+use crate::latency::road::Times;
 
 use super::coalesced::runtime;
 use super::load::{Load, Prebuilt, Total};

@@ -11,8 +11,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener as AsyncListener, TcpStream};
 
 use crate::error::BenchError;
-use crate::latency::shared::Times;
-use crate::latency::shared::row::require_answer;
+use crate::latency::ours::require_answer;
+use crate::latency::road::Times;
 
 use super::coalesced::runtime;
 use super::load::{Prebuilt, Total};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,8 @@ pub(crate) enum Kind {
     Int64,
     /// `event_time` and a text of 100 bytes.
     String100,
+    /// `event_time` and so many bytes, a multiple of four.
+    Bytes(usize),
 }
 
 /// The batches of a case.
@@ -57,6 +59,7 @@ impl Load {
         let value = match self.kind {
             Kind::Int64 => DataType::Int64,
             Kind::String100 => DataType::Utf8,
+            Kind::Bytes(_) => DataType::Binary,
         };
         Arc::new(Schema::new(vec![
             Field::new("event_time", DataType::Int64, true),
@@ -66,12 +69,12 @@ impl Load {
 
     /// Bytes of a batch in Arrow's buffers.
     pub(crate) const fn bytes(self) -> usize {
-        match self.kind {
-            Kind::Int64 => self.rows * 2 * size_of::<i64>(),
-            Kind::String100 => {
-                self.rows * (size_of::<i64>() + TEXT_BYTES) + (self.rows + 1) * size_of::<i32>()
-            }
-        }
+        let value_bytes = match self.kind {
+            Kind::Int64 => return self.rows * 2 * size_of::<i64>(),
+            Kind::String100 => TEXT_BYTES,
+            Kind::Bytes(bytes) => bytes,
+        };
+        self.rows * (size_of::<i64>() + value_bytes) + (self.rows + 1) * size_of::<i32>()
     }
 
     pub(crate) fn prebuilt(self) -> Prebuilt {
@@ -100,6 +103,15 @@ impl Load {
                 let texts = numbers.map(|number| format!("{number:0TEXT_BYTES$}"));
                 Arc::new(StringArray::from_iter_values(texts))
             }
+            Kind::Bytes(bytes) => {
+                let mut value = vec![0x5a; bytes];
+                let values = numbers.map(|number| {
+                    let first = bytes.min(size_of::<i64>());
+                    value[..first].copy_from_slice(&number.to_le_bytes()[..first]);
+                    value.clone()
+                });
+                Arc::new(BinaryArray::from_iter_values(values))
+            }
         };
         let batch = RecordBatch::try_new(Arc::clone(schema), vec![times, values]);
         batch.expect("the columns are those of the schema")
@@ -108,15 +120,21 @@ impl Load {
 
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.kind {
-            Kind::Int64 => "int64",
-            Kind::String100 => "string100",
-        };
-        write!(f, "{kind}/{}", self.rows)
+        let rows = self.rows;
+        match self.kind {
+            Kind::Int64 => write!(f, "int64/{rows}"),
+            Kind::String100 => write!(f, "string100/{rows}"),
+            Kind::Bytes(bytes) => write!(f, "bytes{bytes}/{rows}"),
+        }
     }
 }
 
 impl Prebuilt {
+    /// How many different batches there are.
+    pub(crate) fn distinct(&self) -> u64 {
+        self.batches.len() as u64
+    }
+
     /// The first `count` batches, going round.
     pub(crate) fn batches(&self, count: u64) -> impl Iterator<Item = RecordBatch> + use<> {
         let batches = Arc::clone(&self.batches);
@@ -172,10 +190,13 @@ impl Total {
         let values = batch.column(1);
         self.sum = self.sum.wrapping_add(match values.data_type() {
             DataType::Int64 => sum_of_words(values.as_primitive::<Int64Type>().values().inner()),
+            DataType::Binary => {
+                let values = values.as_binary::<i32>();
+                sum_of_values(values.value_offsets(), values.value_data())
+            }
             _ => {
                 let texts = values.as_string::<i32>();
-                let (first, last) = (texts.value_offsets()[0], texts.value_offsets()[texts.len()]);
-                sum_of_halves(&texts.value_data()[first as usize..last as usize])
+                sum_of_values(texts.value_offsets(), texts.value_data())
             }
         });
     }
@@ -225,6 +246,13 @@ pub(crate) fn sum_of_words(bytes: &[u8]) -> u64 {
     sum.wrapping_add(u64::from_le_bytes(last))
 }
 
+/// The sum of all values, whose lengths are multiples of four.
+#[inline]
+fn sum_of_values(offsets: &[i32], bytes: &[u8]) -> u64 {
+    let (first, last) = (offsets[0], offsets[offsets.len() - 1]);
+    sum_of_halves(&bytes[first as usize..last as usize])
+}
+
 /// The sum of the bytes as 32-bit words: texts may come in other batches than they were sent in,
 /// and their length is a multiple of that.
 #[inline]
@@ -247,6 +275,7 @@ mod tests {
             (Kind::Int64, 1),
             (Kind::Int64, 1024),
             (Kind::String100, 300),
+            (Kind::Bytes(16), 300),
         ] {
             let load = Load { kind, rows };
             let prebuilt = load.prebuilt();
@@ -282,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_batch_that_comes_in_pieces_comes_to_the_same() {
-        for kind in [Kind::Int64, Kind::String100] {
+        for kind in [Kind::Int64, Kind::String100, Kind::Bytes(12)] {
             let load = Load { kind, rows: 64 };
             let batch = load.batch(3, &load.schema());
             let mut total = Total::of(&batch.slice(0, 13));
@@ -293,7 +322,7 @@ mod tests {
 
     #[test]
     fn the_bytes_of_a_batch_are_those_of_its_buffers() {
-        for kind in [Kind::Int64, Kind::String100] {
+        for kind in [Kind::Int64, Kind::String100, Kind::Bytes(12)] {
             let load = Load { kind, rows: 64 };
             let batch = load.batch(0, &load.schema());
             let buffers = batch.columns().iter().flat_map(|column| {

@@ -36,7 +36,7 @@ pub(super) use peer::{Meter, Received};
 pub(crate) use peer::{Peer, serve};
 
 /// Rows of a batch.
-pub(super) const ROWS: [usize; 5] = [1, 256, 1024, 8192, 65536];
+pub(crate) const ROWS: [usize; 5] = [1, 256, 1024, 8192, 65536];
 
 /// Rows of a batch in version 1.
 const V1_ROWS: usize = 1024;

@@ -11,8 +11,8 @@ use arrow::buffer::Buffer;
 use zmq::{Context, Message, Socket, SocketType};
 
 use crate::error::BenchError;
-use crate::latency::shared::Times;
-use crate::latency::shared::row::require_answer;
+use crate::latency::ours::require_answer;
+use crate::latency::road::Times;
 
 use super::framed::{decoded, encoded};
 use super::load::{Prebuilt, Total};
