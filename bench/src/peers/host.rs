@@ -14,7 +14,7 @@ use crate::latency::shared::{Echo, sample};
 const SMOKE_MESSAGES: u64 = 300;
 
 /// Bytes of a message, as the cases have them.
-const MESSAGES: [(&str, usize); 3] = [("64B", 64), ("16KiB", 16 << 10), ("1MiB", 1 << 20)];
+const MESSAGES: [(&str, usize); 3] = [("64B", 64), ("16KiB", 16 << 10), ("256KiB", 256 << 10)];
 
 const CARRIERS: &[(&str, Carrier)] = &[
     #[cfg(feature = "iceoryx2")]

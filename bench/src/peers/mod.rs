@@ -29,6 +29,9 @@ pub(crate) fn measure(harness: &mut Harness) -> Result<(), BenchError> {
     #[cfg(feature = "timely")]
     engine::measure(harness)?;
     #[cfg(not(feature = "timely"))]
-    harness.leave_out_unbuilt("peers/engine/exchange", "timely", "timely");
+    for case in ["", "/rows", "/2processes"] {
+        let name = format!("peers/engine/exchange{case}");
+        harness.leave_out_unbuilt(&name, "timely", "timely");
+    }
     Ok(())
 }

@@ -19,7 +19,7 @@ const SPREAD: u64 = 0x5851_f42d_4c95_7f2d;
 /// The bytes that are written, one chunk after the other, going round.
 pub(super) fn chunks() -> Vec<Vec<u8>> {
     let chunk = |number: usize| {
-        let words = (0..CHUNK_BYTES / 8).map(|word| (number * CHUNK_BYTES + word) as u64);
+        let words = (0..CHUNK_BYTES / 8).map(|word| (number * CHUNK_BYTES / 8 + word) as u64);
         let words = words.map(|word| word.wrapping_mul(SPREAD));
         words.flat_map(u64::to_le_bytes).collect()
     };
@@ -44,13 +44,18 @@ pub(super) fn total(chunks: &[Vec<u8>], count: u64) -> Total {
     total.in_rounds(&totals, count)
 }
 
-/// Adds whole words.
-fn add(total: &mut Total, words: &[u8]) {
-    total.rows += words.len() as u64 / 8;
-    total.sum = total.sum.wrapping_add(sum_of_words(words));
-    if let (Some(first), Some(last)) = (words.first_chunk(), words.last_chunk()) {
-        let (first, last) = (i64::from_le_bytes(*first), i64::from_le_bytes(*last));
-        total.follow(first, last, SPREAD.cast_signed());
+/// Adds whole words, which are looked at chunk by chunk, wherever a read has ended.
+fn add(total: &mut Total, mut words: &[u8]) {
+    while !words.is_empty() {
+        let left = CHUNK_BYTES - total.rows as usize * 8 % CHUNK_BYTES;
+        let (chunk, rest) = words.split_at(left.min(words.len()));
+        words = rest;
+        total.rows += chunk.len() as u64 / 8;
+        total.sum = total.sum.wrapping_add(sum_of_words(chunk));
+        if let (Some(first), Some(last)) = (chunk.first_chunk(), chunk.last_chunk()) {
+            let (first, last) = (i64::from_le_bytes(*first), i64::from_le_bytes(*last));
+            total.follow(first, last, SPREAD.cast_signed());
+        }
     }
 }
 
