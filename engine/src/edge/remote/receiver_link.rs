@@ -613,7 +613,10 @@ impl<B: Payload> Link for ReceiverLink<B> {
     fn timeout(&self) -> Option<Duration> {
         match self.leaving.has_begun() {
             true => self.leaving.timeout(),
-            false => self.session.poll_timeout(),
+            false => {
+                let sharing = self.sharing.as_ref().map(|_| self.sharing_until);
+                self.session.poll_timeout().into_iter().chain(sharing).min()
+            }
         }
     }
 
