@@ -14,6 +14,7 @@ use crate::cpus::CpuPair;
 use crate::error::BenchError;
 use crate::host::{self, Host, VERSION};
 use crate::idle::Program;
+use crate::report::{self, ReportArgs};
 use crate::selection::Selection;
 use crate::{columnar, compare, edge, idle, job, latency, rerun, results, ring, table};
 
@@ -63,6 +64,8 @@ pub enum Command {
     Host,
     /// Results of earlier runs as a Markdown table.
     Table(TableArgs),
+    /// Everything, part by part, as one page with plots.
+    Report(ReportArgs),
     /// Two files with results side by side: what became faster, what slower.
     Compare(CompareArgs),
     /// The other process of a case that needs one; it is started by the harness.
@@ -112,7 +115,7 @@ pub struct CommonArgs {
 }
 
 impl CommonArgs {
-    fn selection(&self) -> Selection {
+    pub(crate) fn selection(&self) -> Selection {
         Selection {
             only: self.only.clone().unwrap_or_default(),
             against: self.against.clone().unwrap_or_default(),
@@ -234,6 +237,7 @@ pub fn run(cli: &Cli) -> Result<Answer, BenchError> {
         Command::Compare(args) => {
             return compare::run(args, &common.selection(), common.json);
         }
+        Command::Report(args) => return report::run(args, common),
         Command::Host => about_host(common)?,
         Command::Table(args) => shown(&results::read_all(&args.files)?, common)?,
         Command::Echo(args) => latency::echo(args.echo, args.cpu)?,
@@ -292,6 +296,7 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         Command::Host
         | Command::Table(_)
         | Command::Compare(_)
+        | Command::Report(_)
         | Command::Receive(_)
         | Command::Echo(_)
         | Command::ReceiveShared(_)

@@ -10,8 +10,7 @@ const PROGRAM: &str = "ringway-bench";
 /// The command line that measures all of it again.
 pub(crate) fn of_all(command: &Command, common: &CommonArgs) -> String {
     let mut words = words(command);
-    words.extend(selection(common));
-    words.extend(conditions(common));
+    words.extend(arguments(common));
     line(&words)
 }
 
@@ -23,6 +22,21 @@ pub(crate) fn of_case(command: &Command, common: &CommonArgs, case: &Case) -> St
     words.push("--exact".to_owned());
     words.extend(conditions(common));
     line(&words)
+}
+
+/// The command line that measures a part of a report, which is these words of one.
+pub(crate) fn line_of_part(part: &str, common: &CommonArgs) -> String {
+    let mut words: Vec<String> = part.split_whitespace().map(str::to_owned).collect();
+    words.extend(arguments(common));
+    line(&words)
+}
+
+/// The arguments by which another process of this program measures the same cases, in the same
+/// way.
+pub(crate) fn arguments(common: &CommonArgs) -> Vec<String> {
+    let mut words = selection(common);
+    words.extend(conditions(common));
+    words
 }
 
 fn words(command: &Command) -> Vec<String> {
@@ -40,6 +54,7 @@ fn words(command: &Command) -> Vec<String> {
         Command::Host
         | Command::Table(_)
         | Command::Compare(_)
+        | Command::Report(_)
         | Command::Receive(_)
         | Command::Echo(_)
         | Command::ReceiveShared(_)
@@ -91,7 +106,8 @@ fn conditions(common: &CommonArgs) -> Vec<String> {
     words
 }
 
-fn line(words: &[String]) -> String {
+/// A command line of this program, as a shell reads it.
+pub(crate) fn line(words: &[String]) -> String {
     let words = words.iter().map(|word| quoted(word));
     let words: Vec<String> = std::iter::once(PROGRAM.to_owned()).chain(words).collect();
     words.join(" ")
@@ -154,8 +170,7 @@ mod tests {
         ];
         let cli = parsed(&words);
         let mut again = vec!["ringway-bench".to_owned(), "ring".to_owned()];
-        again.extend(selection(&cli.common));
-        again.extend(conditions(&cli.common));
+        again.extend(arguments(&cli.common));
         let again: Vec<&str> = again.iter().map(String::as_str).collect();
         assert_eq!(parsed(&again).common, cli.common);
     }
