@@ -40,9 +40,8 @@ LOOK = """
     const series = mark.closest("[data-series]").dataset.series;
     if (!seen(mark)) wrong.push(`no room: ${mark.dataset.of}, ${series}`);
     const kind = mark.closest("figure").dataset.kind;
-    (kind === "dots" ? dots : marks).add(key(mark.dataset.of, kind === "lines" ? "" : series));
-    if (kind === "lines") marks.add(mark.dataset.of);
-    if (kind === "bars") marks.add(mark.dataset.of);
+    if (kind === "dots") dots.add(key(mark.dataset.of, series));
+    if (kind !== "dots") marks.add(mark.dataset.of);
   }
   for (const [name, baseline] of cases) {
     const row = rows.get(key(name, baseline));
@@ -83,7 +82,7 @@ LOOK = """
       wrong.push(`the legend is not of its series: ${figure.querySelector("figcaption").textContent}`);
   }
   const page = document.documentElement;
-  if (page.scrollWidth > innerWidth) wrong.push(`the page is ${page.scrollWidth} wide, the screen ${innerWidth}`);
+  if (page.scrollWidth > innerWidth) wrong.push(`wider than the screen: ${page.scrollWidth}`);
   return wrong;
 }
 """

@@ -230,33 +230,33 @@ pub struct TableArgs {
 /// Runs one command, and returns what it has to say.
 ///
 /// # Errors
-/// When a result is wrong, or something that is needed is not there: the message says what.
+/// When something that is needed is not there: the message says what. A result that is wrong is
+/// an entry of the report, and makes the answer one that is not good.
 pub fn run(cli: &Cli) -> Result<Answer, BenchError> {
     let common = &cli.common;
-    let text = match &cli.command {
+    let report = match &cli.command {
         Command::Compare(args) => {
             return compare::run(args, &common.selection(), common.json);
         }
         Command::Report(args) => return report::run(args, common),
-        Command::Host => about_host(common)?,
-        Command::Table(args) => shown(&results::read_all(&args.files)?, common)?,
-        Command::Echo(args) => latency::echo(args.echo, args.cpu)?,
-        Command::Receive(args) => edge::socket::receive(args.carrier, args.cpu)?,
-        Command::ReceiveShared(args) => receive_shared(args)?,
-        Command::EchoShared(args) => echo_shared(args)?,
-        command => shown(
-            &described(measure(command, common)?, command, common)?,
-            common,
-        )?,
+        Command::Host => return about_host(common).map(Answer::good),
+        Command::Echo(args) => return latency::echo(args.echo, args.cpu).map(Answer::good),
+        Command::Receive(args) => {
+            return edge::socket::receive(args.carrier, args.cpu).map(Answer::good);
+        }
+        Command::ReceiveShared(args) => return receive_shared(args).map(Answer::good),
+        Command::EchoShared(args) => return echo_shared(args).map(Answer::good),
+        Command::Table(args) => results::read_all(&args.files)?,
+        command => described(measure(command, common)?, command, common)?,
     };
-    Ok(Answer::good(text))
-}
-
-fn shown(report: &Report, common: &CommonArgs) -> Result<String, BenchError> {
-    if common.json {
-        return Ok(serde_json::to_string(report)? + "\n");
-    }
-    Ok(table::markdown(report))
+    let text = match common.json {
+        true => serde_json::to_string(&report)? + "\n",
+        false => table::markdown(&report),
+    };
+    Ok(Answer {
+        text,
+        is_good: report.failed.is_empty(),
+    })
 }
 
 fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError> {
@@ -312,7 +312,10 @@ fn described(
     common: &CommonArgs,
 ) -> Result<Report, BenchError> {
     for case in &mut report.cases {
-        case.rerun = rerun::of_case(command, common, case);
+        case.rerun = rerun::of_pair(command, common, &case.name, &case.baseline_name);
+    }
+    for failed in &mut report.failed {
+        failed.rerun = rerun::of_pair(command, common, &failed.name, &failed.baseline_name);
     }
     report.command = rerun::of_all(command, common);
     report.host = Some(Host::read(CpuPair::choose(common.cpus)?)?);

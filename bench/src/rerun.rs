@@ -2,7 +2,6 @@
 
 use clap::ValueEnum;
 
-use crate::case::Case;
 use crate::cli::{Command, CommonArgs, SECONDS};
 
 const PROGRAM: &str = "ringway-bench";
@@ -14,11 +13,16 @@ pub(crate) fn of_all(command: &Command, common: &CommonArgs) -> String {
     line(&words)
 }
 
-/// The command line that measures this case again, and nothing else.
-pub(crate) fn of_case(command: &Command, common: &CommonArgs, case: &Case) -> String {
+/// The command line that measures this pair again, and nothing else.
+pub(crate) fn of_pair(
+    command: &Command,
+    common: &CommonArgs,
+    name: &str,
+    baseline_name: &str,
+) -> String {
     let mut words = words(command);
-    words.extend(["--only".to_owned(), case.name.clone()]);
-    words.extend(["--against".to_owned(), case.baseline_name.clone()]);
+    words.extend(["--only".to_owned(), name.to_owned()]);
+    words.extend(["--against".to_owned(), baseline_name.to_owned()]);
     words.push("--exact".to_owned());
     words.extend(conditions(common));
     line(&words)
@@ -137,12 +141,9 @@ mod tests {
     fn a_case_is_measured_again_alone_and_in_the_same_way() {
         let words = "ringway-bench edge --transport socket --only int64 --runs 3 --seconds 0.25";
         let cli = parsed(&words.split(' ').collect::<Vec<_>>());
-        let case = Case {
-            baseline_name: "raw tcp".to_owned(),
-            ..Case::against_limit("edge/socket/int64/1", "bytes/s", &[1.0], 1.0)
-        };
+        let (name, baseline_name) = ("edge/socket/int64/1", "raw tcp");
         assert_eq!(
-            of_case(&cli.command, &cli.common, &case),
+            of_pair(&cli.command, &cli.common, name, baseline_name),
             "ringway-bench edge --transport socket --only edge/socket/int64/1 --against 'raw tcp' \
              --exact --seconds 0.25 --runs 3"
         );

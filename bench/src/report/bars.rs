@@ -8,7 +8,7 @@ use super::scale::short;
 
 const WIDTH: f64 = 420.0;
 /// Where bars begin: names of contenders stand to the left of it.
-const LEFT: f64 = 132.0;
+const LEFT: f64 = 148.0;
 /// Where the longest ends: figures stand to the right of it.
 const RIGHT: f64 = 352.0;
 const GROUP_HEAD: f64 = 18.0;
@@ -16,7 +16,7 @@ const BAR_STEP: f64 = 16.0;
 const BAR: f64 = 11.0;
 const GROUP_GAP: f64 = 8.0;
 /// What a letter of a contender's name takes.
-const LETTER: f64 = 6.0;
+const LETTER: f64 = 6.9;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Bars {

@@ -25,20 +25,21 @@ const fn number(title: &'static str) -> Column {
     }
 }
 
-pub(crate) const HEAD: [Column; 14] = [
+pub(crate) const HEAD: [Column; 15] = [
     words("case"),
     words("baseline"),
     number("ours"),
     number("baseline's"),
     words("unit"),
     number("ratio"),
+    words("trust"),
     number("ours, least"),
     number("ours, most"),
     number("runs"),
     number("CPU s/GB"),
     number("baseline's"),
     words("placement"),
-    words("trust"),
+    words("noise"),
     words("again"),
 ];
 
@@ -73,13 +74,17 @@ pub(crate) fn html_row(case: &Case) -> String {
         figure(Some(case.baseline)),
         text(&case.unit),
         ratio(case),
+        trust(case),
         figure(Some(case.min)),
         figure(Some(case.max)),
         figure(Some(case.runs as f64)),
         figure(case.cpu_s_per_gb),
         figure(case.baseline_cpu_s_per_gb),
         placement(case),
-        trust(case),
+        format!(
+            "<td class=\"words\">{}</td>",
+            escape(case.noisy.as_deref().unwrap_or_default())
+        ),
         format!("<td><code>{}</code></td>", escape(&case.rerun)),
     ];
     format!(
@@ -133,11 +138,11 @@ fn placement(case: &Case) -> String {
 }
 
 fn trust(case: &Case) -> String {
-    let Some(why) = &case.noisy else {
-        return "<td>ok</td>".to_owned();
-    };
-    format!(
-        "<td class=\"words\"><span class=\"noisy\">noisy</span> {}</td>",
-        escape(why)
-    )
+    match &case.noisy {
+        None => "<td>ok</td>".to_owned(),
+        Some(why) => format!(
+            "<td><span class=\"noisy\" title=\"{}\">noisy</span></td>",
+            escape(why)
+        ),
+    }
 }

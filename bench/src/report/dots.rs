@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::lines::mark;
 use super::markup::escape;
-use super::scale::{Kind, Scale};
+use super::scale::{Kind, Scale, short};
 
 const WIDTH: f64 = 420.0;
 const LEFT: f64 = 12.0;
@@ -130,11 +130,12 @@ fn shortened(name: &str) -> String {
     format!("{kept}…")
 }
 
-/// A ratio with two digits behind the point, as far as they mean something.
+/// A ratio with the digits that mean something.
 pub(crate) fn times(ratio: f64) -> String {
     match ratio.abs() {
         size if size >= 100.0 => format!("{ratio:.0}"),
         size if size >= 10.0 => format!("{ratio:.1}"),
+        size if size < 0.095 => short(ratio),
         _ => format!("{ratio:.2}"),
     }
 }
@@ -169,6 +170,12 @@ mod tests {
         assert_eq!(svg.matches("hollow").count(), 1);
         assert!(svg.contains(">0.80</text>"), "{svg}");
         assert!(dots.description().contains("2 cases") && dots.description().contains("in 1."));
+    }
+
+    #[test]
+    fn ratios_have_the_digits_that_mean_something() {
+        let texts = [312.4, 31.24, 3.124, 0.5, 0.003_124].map(times);
+        assert_eq!(texts, ["312", "31.2", "3.12", "0.50", "0.00312"]);
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl Section {
         match self {
             Self::Overview => "Overview: how many times as good",
             Self::Sizes => "Throughput by size",
-            Self::Distributions => "Latency, up to the last one",
+            Self::Distributions => "Latency percentiles",
             Self::Load => "Latency against load",
             Self::Cpu => "CPU seconds per GB",
             Self::Scaling => "Scaling",
@@ -87,7 +87,7 @@ impl Section {
                  they were due, at each offered rate."
             }
             Self::Cpu => {
-                "What all threads and processes that take part spend to move 10^9 bytes; less is \
+                "What all threads and processes that take part spend to move 10⁹ bytes; less is \
                  better. Bars are to scale within a case."
             }
             Self::Scaling => "What becomes of the rate as there are more edges, or more ends.",
@@ -98,6 +98,14 @@ impl Section {
                  what is held to a limit, less is better."
             }
         }
+    }
+
+    /// Whether its figures are of unlike heights.
+    pub(crate) const fn is_uneven(self) -> bool {
+        !matches!(
+            self,
+            Self::Sizes | Self::Distributions | Self::Load | Self::Memory
+        )
     }
 
     /// Of a case, by the first word of its name.

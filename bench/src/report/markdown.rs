@@ -23,7 +23,7 @@ pub(crate) fn markdown(report: &Report) -> String {
         section(&mut text, None, &["", ""], about);
     }
     let failed = report.failed.iter();
-    let failed = failed.map(|failed| vec![failed.command.clone(), failed.why.clone()]);
+    let failed = failed.map(|failed| vec![failed.what(), failed.why.clone()]);
     section(
         &mut text,
         Some("Failed"),
@@ -54,8 +54,9 @@ pub(crate) fn markdown(report: &Report) -> String {
         .map(|(name, value)| vec![name.to_owned(), value]);
     section(&mut text, Some("The machine"), &["", ""], host.collect());
     text.push_str(
-        "\nWhat is claimed are ratios, of pairs that are not marked noisy. docs/PERFORMANCE.md of the sources \
-         describes the method and the cases; report.html has the plots, and each row's way to be measured again.\n",
+        "\nWhat is claimed are ratios, of pairs that are not marked noisy. docs/PERFORMANCE.md of the \
+         sources describes the method and the cases; report.html has the plots, and each row's way \
+         to be measured again.\n",
     );
     text
 }

@@ -38,8 +38,8 @@ Examples:
   ringway-bench report --out drawn --from earlier/report.json
 
 Exit codes:
-  0    all parts were measured
-  1    a part failed: the report says which, and why
+  0    everything was measured
+  1    something failed: the report says what, and why
   2    the command line can't be used";
 
 /// What to report, and where to.
@@ -94,10 +94,13 @@ fn measured(args: &ReportArgs, common: &CommonArgs) -> Result<Report, BenchError
             Ok(part) => {
                 report.cases.extend(part.cases);
                 report.left_out.extend(part.left_out);
+                report.failed.extend(part.failed);
             }
             Err(error) => report.failed.push(Failed {
-                command: rerun::line_of_part(part, common),
+                name: (*part).to_owned(),
+                baseline_name: String::new(),
                 why: error.to_string(),
+                rerun: rerun::line_of_part(part, common),
             }),
         }
         report.date = host::now();
@@ -139,14 +142,14 @@ fn answer(out: &Path, report: &Report) -> Answer {
         .filter(|case| case.noisy.is_some())
         .count();
     let mut text = format!(
-        "{} cases, {noisy} of them noisy, {} left out, {} parts failed: {}\n",
+        "{} cases, {noisy} of them noisy, {} left out, {} failed: {}\n",
         report.cases.len(),
         report.left_out.len(),
         report.failed.len(),
         out.join("report.html").display()
     );
     for failed in &report.failed {
-        text.push_str(&format!("failed: {}: {}\n", failed.command, failed.why));
+        text.push_str(&format!("failed: {}: {}\n", failed.what(), failed.why));
     }
     Answer {
         text,

@@ -130,16 +130,17 @@ fn missing(report: &Report) -> String {
     }
     let failed = report.failed.iter().map(|failed| {
         format!(
-            "<tr class=\"failed\"><td class=\"worse\">failed</td><td><code>{}</code></td>\
-             <td class=\"words\">{}</td></tr>",
-            escape(&failed.command),
-            escape(&failed.why)
+            "<tr class=\"failed\"><td class=\"worse\">failed</td><td class=\"words\">{}</td>\
+             <td class=\"words\">{}</td><td><code>{}</code></td></tr>",
+            escape(&failed.what()),
+            escape(&failed.why),
+            escape(&failed.rerun)
         )
     });
     let left_out = report.left_out.iter().map(|left_out| {
         format!(
-            "<tr class=\"left-out\"><td>left out</td><td>{} against {}</td>\
-             <td class=\"words\">{}</td></tr>",
+            "<tr class=\"left-out\"><td>left out</td><td class=\"words\">{} against {}</td>\
+             <td class=\"words\">{}</td><td></td></tr>",
             escape(&left_out.name),
             escape(&left_out.baseline_name),
             escape(&left_out.why)
@@ -147,7 +148,7 @@ fn missing(report: &Report) -> String {
     });
     let rows: String = failed.chain(left_out).collect();
     format!(
-        "{}{}<table><thead><tr><th></th><th>What</th><th>Why</th></tr></thead>\
+        "{}{}<table><thead><tr><th></th><th>what</th><th>why</th><th>again</th></tr></thead>\
          <tbody>{rows}</tbody></table></div>",
         heading(MISSING),
         scrolled(MISSING)
@@ -169,8 +170,13 @@ fn plots(section: Section, figures: &[Figure]) -> String {
     if drawn.is_empty() {
         return String::new();
     }
+    // Plots of unlike heights are stacked in columns, so that no gaps are between them.
+    let class = match section.is_uneven() {
+        true => "plots stacked",
+        false => "plots",
+    };
     format!(
-        "{}<p>{}</p><div class=\"plots\">{drawn}</div>",
+        "{}<p>{}</p><div class=\"{class}\">{drawn}</div>",
         heading(section.title()),
         escape(section.caption())
     )
@@ -278,8 +284,10 @@ mod tests {
                 why: "it needs CMake > 3.30".to_owned(),
             }],
             failed: vec![Failed {
-                command: "ringway-bench job".to_owned(),
+                name: "job/q0".to_owned(),
+                baseline_name: "single-threaded loop".to_owned(),
                 why: "a row & more were lost".to_owned(),
+                rerun: "ringway-bench job --only job/q0".to_owned(),
             }],
             ..Report::default()
         }
@@ -292,7 +300,10 @@ mod tests {
             let row = format!("<tr data-name=\"{name}\" data-baseline=\"&lt;raw&gt;\">");
             assert_eq!(html.matches(&row).count(), 1, "{name}");
         }
-        assert_eq!(html.matches("others took 9 %").count(), 2);
+        assert_eq!(
+            html.matches("<td class=\"words\">others took 9 %").count(),
+            2
+        );
         assert_eq!(html.matches("--against &#39;&lt;raw&gt;&#39;").count(), 2);
     }
 
@@ -301,6 +312,7 @@ mod tests {
         let html = page(&report());
         assert!(html.contains("it needs CMake &gt; 3.30"));
         assert!(html.contains("a row &amp; more were lost"));
+        assert!(html.contains("job/q0 against single-threaded loop"));
         assert!(!page(&Report::default()).contains(MISSING));
     }
 

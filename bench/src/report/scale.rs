@@ -95,7 +95,7 @@ impl Scale {
         let values = match self.kind {
             Kind::Linear => linear(self.from, self.to, count_max),
             Kind::Log => self.log(count_max),
-            Kind::Nines => return self.nines(count_max),
+            Kind::Nines => return self.nines(),
         };
         let label = |value| Tick {
             value,
@@ -132,28 +132,19 @@ impl Scale {
             .collect()
     }
 
-    fn nines(&self, count_max: usize) -> Vec<Tick> {
-        const PERCENTILES: [f64; 7] = [0.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
-        let mut ticks: Vec<Tick> = PERCENTILES
-            .into_iter()
-            .filter(|value| (0.0..=1.0).contains(&self.place(*value)))
-            .map(|value| Tick {
-                value,
-                label: if value >= 100.0 {
-                    "max".to_owned()
-                } else {
-                    value.to_string()
-                },
-            })
-            .collect();
-        if ticks.first().is_some_and(|tick| tick.value == 0.0) && ticks.len() < count_max {
-            let median = Tick {
-                value: 50.0,
-                label: "50".to_owned(),
-            };
-            ticks.insert(1, median);
-        }
-        ticks
+    /// The median and each further nine: few enough for any axis.
+    fn nines(&self) -> Vec<Tick> {
+        const PERCENTILES: [f64; 7] = [50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
+        let on_it = PERCENTILES.into_iter();
+        let on_it = on_it.filter(|value| (0.0..=1.0).contains(&self.place(*value)));
+        let ticks = on_it.map(|value| Tick {
+            value,
+            label: match value {
+                100.0.. => "max".to_owned(),
+                value => value.to_string(),
+            },
+        });
+        ticks.collect()
     }
 }
 
@@ -230,7 +221,7 @@ mod tests {
         assert!(scale.place(100.0) > scale.place(99.999));
         assert_eq!(
             labels(&scale.ticks(9)),
-            ["0", "50", "90", "99", "99.9", "99.99", "99.999", "max"]
+            ["50", "90", "99", "99.9", "99.99", "99.999", "max"]
         );
     }
 
