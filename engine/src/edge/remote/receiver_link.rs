@@ -22,7 +22,7 @@ use super::shared::{Carrier, RemoteStats, Shared};
 use super::shared_receiving::SharedReceiving;
 use crate::batch::Payload;
 use crate::batcher::check_schema;
-use crate::edge::shared::{Door, Sharing};
+use crate::edge::shared::{Door, Sharing, region_bytes_max};
 use crate::edge::{Ending, RejectReason, local};
 use crate::element::{Barrier, StreamElement};
 use crate::wire::{BatchDecoder, PayloadCodec, element_of, guarded};
@@ -144,7 +144,11 @@ impl<B: Payload> ReceiverLink<B> {
         let visitor = match self.session.mode() {
             Mode::Negotiated(_) => {
                 let identity = self.session.identity().copied();
-                door.let_in(identity, io.bell, io.clock.started_nanos())
+                let bytes_max = self
+                    .ring
+                    .as_ref()
+                    .map_or(0, |ring| region_bytes_max(ring.options()));
+                door.let_in(identity, bytes_max, io.bell, io.clock.started_nanos())
             }
             Mode::Undecided | Mode::V1 => Ok(None),
         };

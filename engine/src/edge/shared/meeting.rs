@@ -40,6 +40,8 @@ struct Hello {
     role: u8,
     token: u128,
     identity: Option<Identity>,
+    /// The largest region that it puts together (receiver).
+    region_bytes_max: u32,
     /// When the clock began by which it stamps elements, in nanoseconds of the host's clock.
     clock_began_nanos: u64,
 }
@@ -65,10 +67,19 @@ pub(in crate::edge) struct Knock {
 pub(in crate::edge) enum Knocked {
     /// The receiver has not answered.
     Waiting(Box<Knock>),
-    /// Both have what they need. The stream stays open as long as the edge.
-    Met(Box<Producer>, OwnedFd),
+    /// Both have what they need.
+    Met(Host),
     /// The receiver does not want to, for a reason that it tells its own users.
     Refused(String),
+}
+
+/// Who has answered a knock.
+pub(in crate::edge) struct Host {
+    pub(in crate::edge) producer: Box<Producer>,
+    /// Stays open as long as the edge.
+    pub(in crate::edge) stream: OwnedFd,
+    /// The largest region that it puts together.
+    pub(in crate::edge) region_bytes_max: u32,
 }
 
 /// Who has come to a door.
@@ -115,7 +126,8 @@ impl Door {
         &self.options
     }
 
-    /// Lets the sender in that has answered the offer as `identity`. None if it has not come
+    /// Lets the sender in that has answered the offer as `identity`, and tells it how large the
+    /// regions may be that are to be put together. None if it has not come
     /// here: then it is not on this host, or wants a socket.
     ///
     /// # Errors
@@ -123,9 +135,17 @@ impl Door {
     pub(in crate::edge) fn let_in(
         &self,
         identity: Option<Identity>,
+        region_bytes_max: u32,
         bell: &Bell,
         clock_began_nanos: u64,
     ) -> Result<Option<Visitor>, String> {
+        let answer = Hello {
+            role: RECEIVER,
+            token: self.token,
+            identity,
+            region_bytes_max,
+            clock_began_nanos,
+        };
         let listener = self.listener.as_ref().map_err(String::clone)?;
         let mut refused = None;
         for _ in 0..=2 * BACKLOG {
@@ -135,7 +155,7 @@ impl Door {
                 Err(Errno::INTR) => continue,
                 Err(_) => break,
             };
-            match self.welcome(stream, identity, bell, clock_began_nanos) {
+            match self.welcome(stream, &answer, bell) {
                 Ok(visitor) => return Ok(Some(visitor)),
                 // Perhaps it was not the sender.
                 Err(why) => refused = Some(why),
@@ -144,26 +164,14 @@ impl Door {
         refused.map_or(Ok(None), Err)
     }
 
-    fn welcome(
-        &self,
-        stream: OwnedFd,
-        identity: Option<Identity>,
-        bell: &Bell,
-        clock_began_nanos: u64,
-    ) -> Result<Visitor, String> {
+    fn welcome(&self, stream: OwnedFd, answer: &Hello, bell: &Bell) -> Result<Visitor, String> {
         check_user(&stream, self.options.copies)?;
         let received = Receiving::<DESCRIPTORS>::new().poll(&stream);
         let received = received.map_err(|error| error.to_string())?;
         let received = received.ok_or("the sender has come without its hello")?;
         let hello = Hello::parse(&received.hello, SENDER)?;
-        hello.check(self.token, identity)?;
+        hello.check(answer.token, answer.identity)?;
         let incoming = Incoming::new(bell).map_err(|error| error.to_string())?;
-        let answer = Hello {
-            role: RECEIVER,
-            token: self.token,
-            identity,
-            clock_began_nanos,
-        };
         let own = incoming.descriptors().map(|own| own.try_clone_to_owned());
         // What the sender has passed is looked at before the answer: without one it still has its
         // socket.
@@ -177,7 +185,9 @@ impl Door {
         Ok(Visitor {
             consumer,
             stream,
-            shift_nanos: hello.clock_began_nanos.wrapping_sub(clock_began_nanos) as i64,
+            shift_nanos: hello
+                .clock_began_nanos
+                .wrapping_sub(answer.clock_began_nanos) as i64,
             copies: self.options.copies,
         })
     }
@@ -212,6 +222,7 @@ impl Knock {
             role: SENDER,
             token,
             identity,
+            region_bytes_max: 0,
             clock_began_nanos,
         };
         let sent = passing::send(&stream, &hello.bytes(), &outgoing.descriptors());
@@ -243,7 +254,11 @@ impl Knock {
         hello.check(self.token, self.identity)?;
         let met = self.outgoing.meet(received.descriptors);
         let producer = met.map_err(|error| error.to_string())?;
-        Ok(Knocked::Met(Box::new(producer), self.stream))
+        Ok(Knocked::Met(Host {
+            producer: Box::new(producer),
+            stream: self.stream,
+            region_bytes_max: hello.region_bytes_max,
+        }))
     }
 }
 
@@ -260,6 +275,7 @@ impl Hello {
             bytes[40..48].copy_from_slice(&identity.edge.to_le_bytes());
             bytes[48..52].copy_from_slice(&identity.attempt.to_le_bytes());
         }
+        bytes[52..56].copy_from_slice(&self.region_bytes_max.to_le_bytes());
         bytes[56..64].copy_from_slice(&self.clock_began_nanos.to_le_bytes());
         bytes
     }
@@ -288,6 +304,7 @@ impl Hello {
             role,
             token: field(8, 16),
             identity: (bytes[6] == 1).then_some(identity),
+            region_bytes_max: field(52, 4) as u32,
             clock_began_nanos: field(56, 8) as u64,
         })
     }
@@ -351,6 +368,7 @@ mod tests {
                 role: SENDER,
                 token: u128::MAX - 5,
                 identity,
+                region_bytes_max: 77,
                 clock_began_nanos: 9,
             };
             let bytes = hello.bytes();
@@ -376,15 +394,15 @@ mod tests {
         let knock = |token| Knock::at(token, None, &options, &LinkConfig::default(), &bell, 0);
         assert!(knock(token).is_err());
         let door = Door::open(token, options);
-        assert!(door.let_in(None, &bell, 0).unwrap().is_none());
+        assert!(door.let_in(None, 0, &bell, 0).unwrap().is_none());
         assert!(knock(token ^ (1 << 64)).is_err());
         // Whoever has read the name does not know the rest.
         assert!(knock(token ^ 1).is_ok());
-        assert!(door.let_in(None, &bell, 0).is_err());
+        assert!(door.let_in(None, 0, &bell, 0).is_err());
         // Strangers that say nothing keep nobody out.
         let strangers: Vec<_> = (0..20).map(|_| reach(token).unwrap()).collect();
         let knock_behind = knock(token).unwrap();
-        assert!(door.let_in(None, &bell, 0).unwrap().is_some());
+        assert!(door.let_in(None, 0, &bell, 0).unwrap().is_some());
         assert!(matches!(
             Box::new(knock_behind).poll(),
             Ok(Knocked::Met(..))
