@@ -124,9 +124,9 @@ impl<B: Payload> Meeting<B> {
         match knock.poll() {
             // Not the socket: the receiver may believe in the memory by now.
             Ok(Knocked::Waiting(_)) if now >= self.knocked_at + self.patience => {
-                let seconds = self.patience.as_secs();
+                let patience = self.patience;
                 Met::Failed(format!(
-                    "the receiver has not answered at its Unix socket for {seconds} s"
+                    "the receiver has not answered at its Unix socket for {patience:?}"
                 ))
             }
             Ok(Knocked::Waiting(knock)) => {

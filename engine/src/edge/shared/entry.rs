@@ -239,22 +239,11 @@ fn failure_of(kind: u32, bytes: &[u8], names: &Names) -> Option<Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::element::CONTROLS;
 
     #[test]
     fn every_control_element_comes_back_as_it_was() {
-        let elements: [StreamElement<()>; 6] = [
-            StreamElement::Watermark(Watermark::active(i64::MIN)),
-            StreamElement::Watermark(Watermark::idle(7)),
-            StreamElement::Barrier(Barrier::unaligned(3)),
-            StreamElement::Barrier(Barrier::terminal()),
-            StreamElement::Barrier(Barrier {
-                id: 1,
-                terminal: false,
-                mode: BarrierMode(255),
-            }),
-            StreamElement::Drain(Drain::stop(4)),
-        ];
-        for element in elements {
+        for element in CONTROLS {
             let small = small_of(&element, 99).unwrap();
             assert_eq!(sort_of(small.kind), Some(Sort::Control));
             let read = control_of::<()>(small.kind, small.bytes());

@@ -9,11 +9,12 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use ringway_netio::frame::Identity;
 use ringway_shm::Bell;
 use ringway_shm::link::{Consumer, DESCRIPTORS, Incoming, LinkConfig, Outgoing, Producer};
-use ringway_shm::passing::{self, PassError, Receiving};
+use ringway_shm::passing::{self, PassError, Peer, Receiving};
 use ringway_shm::segment::PagesInUse;
 use rustix::io::Errno;
 use rustix::net::{
@@ -52,6 +53,7 @@ pub(in crate::edge) struct Door {
     listener: Result<OwnedFd, String>,
     token: u128,
     options: SharedOptions,
+    patience: Duration,
 }
 
 /// The sender's end, while the receiver has not answered.
@@ -93,25 +95,20 @@ pub(in crate::edge) struct Visitor {
 }
 
 impl Door {
-    /// Listens for whoever gets an offer with this token.
-    pub(in crate::edge) fn open(token: u128, options: SharedOptions) -> Self {
-        if is_disabled() {
-            return Self {
-                listener: Err(format!("switched off by {DISABLE_SHARED_VARIABLE}")),
-                token,
-                options,
-            };
-        }
-        let opened = name(token).and_then(|name| {
-            let listener = unix_socket()?;
-            bind(&listener, &name)?;
-            listen(&listener, BACKLOG)?;
-            Ok(listener)
-        });
+    /// Listens for whoever gets an offer with this token, and answers it within `patience`.
+    pub(in crate::edge) fn open(token: u128, options: SharedOptions, patience: Duration) -> Self {
+        let listener = match is_disabled() {
+            true => Err(format!("switched off by {DISABLE_SHARED_VARIABLE}")),
+            false => {
+                let opened = listen_at(token);
+                opened.map_err(|error| format!("no Unix socket to meet at: {error}"))
+            }
+        };
         Self {
-            listener: opened.map_err(|error| format!("no Unix socket to meet at: {error}")),
+            listener,
             token,
             options,
+            patience,
         }
     }
 
@@ -124,6 +121,11 @@ impl Door {
     /// Whether the edge is to fail if nobody comes, and what else holds.
     pub(in crate::edge) fn options(&self) -> &SharedOptions {
         &self.options
+    }
+
+    /// How long the sender may take to answer the offer.
+    pub(in crate::edge) fn patience(&self) -> Duration {
+        self.patience
     }
 
     /// Lets the sender in that has answered the offer as `identity`, and tells it how large the
@@ -331,6 +333,13 @@ fn unix_socket() -> rustix::io::Result<OwnedFd> {
     socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
 }
 
+fn listen_at(token: u128) -> rustix::io::Result<OwnedFd> {
+    let listener = unix_socket()?;
+    bind(&listener, &name(token)?)?;
+    listen(&listener, BACKLOG)?;
+    Ok(listener)
+}
+
 fn reach(token: u128) -> io::Result<OwnedFd> {
     let stream = unix_socket()?;
     connect(&stream, &name(token)?)?;
@@ -341,11 +350,15 @@ fn reach(token: u128) -> io::Result<OwnedFd> {
 /// can't.
 fn check_user(stream: impl AsFd, copies: bool) -> Result<(), String> {
     let peer = passing::peer(stream).map_err(|error| error.to_string())?;
-    match peer.is_same_user() || copies {
+    admit(&peer, peer.is_same_user(), copies)
+}
+
+fn admit(peer: &Peer, is_same_user: bool, copies: bool) -> Result<(), String> {
+    match is_same_user || copies {
         true => Ok(()),
         false => Err(format!(
-            "its other end is of user {}: memory is shared within one user, or with a receiver \
-             that copies",
+            "the other end is of user {}, and memory is shared within one user, or with ends that \
+             both copy (`copies`)",
             peer.uid
         )),
     }
@@ -387,13 +400,26 @@ mod tests {
     }
 
     #[test]
+    fn a_peer_of_another_user_is_let_in_by_who_copies_only_and_is_named() {
+        let peer = Peer {
+            pid: 1,
+            uid: 65_534,
+            gid: 65_534,
+        };
+        assert_eq!(admit(&peer, true, false), Ok(()));
+        assert_eq!(admit(&peer, false, true), Ok(()));
+        let why = admit(&peer, false, false).unwrap_err();
+        assert!(why.contains("user 65534"), "{why}");
+    }
+
+    #[test]
     fn a_door_is_found_by_its_token_alone_and_nobody_finds_it_when_it_is_gone() {
         let options = SharedOptions::default();
         let bell = Bell::descriptor().unwrap();
         let token = 0x0123_4567_89ab_cdef_1111_2222_3333_4444;
         let knock = |token| Knock::at(token, None, &options, &LinkConfig::default(), &bell, 0);
         assert!(knock(token).is_err());
-        let door = Door::open(token, options);
+        let door = Door::open(token, options, Duration::from_secs(10));
         assert!(door.let_in(None, 0, &bell, 0).unwrap().is_none());
         assert!(knock(token ^ (1 << 64)).is_err());
         // Whoever has read the name does not know the rest.
