@@ -35,6 +35,9 @@ const HELLO_BYTES: usize = 64;
 /// front of the sender.
 const BACKLOG: i32 = 128;
 
+/// What a sender knows of it that is not let in.
+const REFUSED: &str = "the receiver has refused to share memory: it says why";
+
 /// What either end says first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Hello {
@@ -228,7 +231,10 @@ impl Knock {
             clock_began_nanos,
         };
         let sent = passing::send(&stream, &hello.bytes(), &outgoing.descriptors());
-        sent.map_err(|error| error.to_string())?;
+        sent.map_err(|error| match error {
+            PassError::Closed => REFUSED.to_owned(),
+            other => other.to_string(),
+        })?;
         Ok(Self {
             stream,
             outgoing,
@@ -247,8 +253,7 @@ impl Knock {
             Ok(Some(received)) => received,
             Ok(None) => return Ok(Knocked::Waiting(self)),
             Err(PassError::Closed | PassError::Io(_)) => {
-                let why = "the receiver has refused to share memory: it says why".to_owned();
-                return Ok(Knocked::Refused(why));
+                return Ok(Knocked::Refused(REFUSED.to_owned()));
             }
             Err(error) => return Err(error.to_string()),
         };
