@@ -7,6 +7,20 @@ use serde::{Deserialize, Serialize};
 pub struct Report {
     /// The cases, in the order in which they were measured.
     pub cases: Vec<Case>,
+    /// What could not be measured here, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A pair that could not be measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// As in [`Case`].
+    pub name: String,
+    /// As in [`Case`].
+    pub baseline_name: String,
+    /// What is missing, and what to do to have it.
+    pub why: String,
 }
 
 /// One pair of ours and a baseline. The pair is its key: a name may come with several baselines.
@@ -40,6 +54,23 @@ pub struct Case {
     /// The same of the baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_cpu_s_per_gb: Option<f64>,
+    /// Context switches a second, of all threads and processes that ours takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switches_per_s: Option<f64>,
+    /// The same of the baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_switches_per_s: Option<f64>,
+    /// Bytes that ours copies for each byte that it moves, where it counts them; what the kernel
+    /// copies is not among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copied_share: Option<f64>,
+    /// The distribution of latencies over all runs, in microseconds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub percentiles: Vec<Percentile>,
+    /// Latencies of ours and of the baseline that were longer than can be told apart, and count
+    /// as the longest that can.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub beyond: u64,
     /// Why the figures can't be trusted; absent where nothing speaks against them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noisy: Option<String>,
@@ -49,6 +80,18 @@ pub struct Case {
     /// The placement that follows from it. Figures are compared only at equal placement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
+}
+
+/// A point of a distribution of latencies.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Percentile {
+    /// Of a hundred, from 0 to 100.
+    pub percentile: f64,
+    /// So many of ours took at most this.
+    pub ours: f64,
+    /// The same of the baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<f64>,
 }
 
 /// The time that a cache line takes from one core to the other and back, in nanoseconds: the
@@ -113,11 +156,22 @@ impl Case {
             max: samples.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             cpu_s_per_gb: None,
             baseline_cpu_s_per_gb: None,
+            switches_per_s: None,
+            baseline_switches_per_s: None,
+            copied_share: None,
+            percentiles: Vec::new(),
+            beyond: 0,
             noisy: None,
             line_ns: None,
             placement: None,
         }
     }
+}
+
+// Where serde asks, it gives a reference.
+#[expect(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// The middle value, or the mean of the two in the middle; 0 of none.
@@ -147,7 +201,14 @@ mod tests {
         let case = Case::against_limit("idle", "%", &[1.0, 3.0, 2.0], 4.0);
         let text = serde_json::to_string(&case).unwrap();
         assert!(text.contains("\"latency_ratio\":0.5"), "{text}");
-        for absent in ["\"ratio\"", "noisy", "line_ns", "cpu_s_per_gb"] {
+        for absent in [
+            "\"ratio\"",
+            "noisy",
+            "line_ns",
+            "cpu_s_per_gb",
+            "percentiles",
+            "beyond",
+        ] {
             assert!(!text.contains(absent), "{absent} in {text}");
         }
         assert_eq!(serde_json::from_str::<Case>(&text).unwrap(), case);

@@ -291,6 +291,7 @@ fn read(files: &[PathBuf]) -> Result<Report, BenchError> {
         let text = std::fs::read_to_string(file).map_err(|error| named(&name, &error))?;
         let report: Report = serde_json::from_str(&text).map_err(|error| named(&name, &error))?;
         all.cases.extend(report.cases);
+        all.left_out.extend(report.left_out);
     }
     Ok(all)
 }

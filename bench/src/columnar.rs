@@ -18,7 +18,8 @@ use ringway::batcher::{Batcher, Columnar, ColumnarBatcher, View, view};
 
 use crate::contest::{Contender, Contest, Harness, Measure, Sample};
 use crate::error::BenchError;
-use crate::pinned::{process_cpu_s, run_on};
+use crate::pinned::run_on;
+use crate::spent::Spent;
 
 /// Rows of a batch.
 const ROWS: usize = 8_192;
@@ -129,7 +130,7 @@ fn contender<'a, R: Send>(
 ) -> Contender<'a> {
     let cpu = harness.settings.cpus.first;
     Box::new(move |batches| {
-        let cpu_s = process_cpu_s();
+        let before = Spent::of_process();
         let (result, wall) = run_on(cpu, || {
             let began = Instant::now();
             for _ in 1..batches {
@@ -141,12 +142,12 @@ fn contender<'a, R: Send>(
         if !is_right(&result) {
             return Err(BenchError::new("the result is not that of the rows"));
         }
-        Ok(Sample {
-            value: wall.as_secs_f64() * 1e9 / (batches as f64 * ROWS as f64),
+        let ns_per_row = wall.as_secs_f64() * 1e9 / (batches as f64 * ROWS as f64);
+        Ok(Sample::latency(
+            ns_per_row,
             wall,
-            cpu_s: process_cpu_s() - cpu_s,
-            bytes: 0,
-        })
+            Spent::of_process() - before,
+        ))
     })
 }
 

@@ -5,9 +5,11 @@ use std::time::Duration;
 use crate::case::{Case, Line, Placement, Report, median};
 use crate::cpus::CpuPair;
 use crate::error::BenchError;
+use crate::latencies::Latencies;
 use crate::line_probe::line_ns;
 use crate::noise::{NoiseWatch, spread};
 use crate::progress::Progress;
+use crate::spent::Spent;
 
 /// Pairs of runs that are measured at most, as a multiple of those wanted: where the placement
 /// keeps changing, a case ends all the same.
@@ -36,14 +38,19 @@ pub(crate) enum Measure {
 }
 
 /// What one run gave.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Sample {
     /// In the unit of the case.
     pub(crate) value: f64,
     pub(crate) wall: Duration,
-    pub(crate) cpu_s: f64,
+    /// What all threads and processes that took part took of the CPUs.
+    pub(crate) spent: Spent,
     /// Bytes that were moved; 0 where moving bytes is not the point.
     pub(crate) bytes: u64,
+    /// Bytes of them that were copied, where that is counted.
+    pub(crate) copied_bytes: Option<u64>,
+    /// The times of all that `value` is one figure of, where it is a latency.
+    pub(crate) latencies: Option<Latencies>,
 }
 
 /// Runs so many operations, checks what came of them, and says what they took.
@@ -72,7 +79,7 @@ pub(crate) struct Harness {
 }
 
 /// Ours and the baseline, one run each, between two probes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct PairOfRuns {
     ours: Sample,
     baseline: Sample,
@@ -194,16 +201,7 @@ impl Harness {
         if used.is_empty() || self.settings.cpus.is_one() {
             used = pairs.to_vec();
         }
-        if self.settings.cpus.is_one() {
-            reasons.push("both parties share a CPU".to_owned());
-        } else if pairs.iter().all(|pair| pair.placement().is_none()) {
-            reasons.push("the cores moved during every pair of runs".to_owned());
-        } else if used.len() < self.settings.runs {
-            reasons.push(format!(
-                "the cores moved: only {} pairs are comparable",
-                used.len()
-            ));
-        }
+        reasons.extend(self.moved(pairs, used.len()));
         let values = |of: fn(&PairOfRuns) -> f64| used.iter().map(of).collect::<Vec<f64>>();
         let (ours, baseline) = (
             values(|pair| pair.ours.value),
@@ -225,6 +223,13 @@ impl Harness {
             Placement::of_line_ns(line.before)
         };
         let ratio = our_median / baseline_median;
+        let ours_runs = || used.iter().map(|pair| &pair.ours);
+        let baselines = || used.iter().map(|pair| &pair.baseline);
+        let latencies = all_latencies(ours_runs()).map(|ours| (ours, all_latencies(baselines())));
+        let beyond = latencies
+            .iter()
+            .map(|(ours, baseline)| ours.beyond() + baseline.as_ref().map_or(0, Latencies::beyond));
+        let beyond = beyond.sum();
         Case {
             name: contest.name.clone(),
             unit: contest.unit.to_owned(),
@@ -236,23 +241,65 @@ impl Harness {
             runs: used.len(),
             min: ours.iter().copied().fold(f64::INFINITY, f64::min),
             max: ours.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            cpu_s_per_gb: cpu_s_per_gb(used.iter().map(|pair| pair.ours)),
-            baseline_cpu_s_per_gb: cpu_s_per_gb(used.iter().map(|pair| pair.baseline)),
+            cpu_s_per_gb: cpu_s_per_gb(ours_runs()),
+            baseline_cpu_s_per_gb: cpu_s_per_gb(baselines()),
+            switches_per_s: switches_per_s(ours_runs()),
+            baseline_switches_per_s: switches_per_s(baselines()),
+            copied_share: copied_share(ours_runs()),
+            percentiles: latencies.map_or_else(Vec::new, |(ours, baseline)| {
+                ours.percentiles(baseline.as_ref())
+            }),
+            beyond,
             noisy: (!reasons.is_empty()).then(|| reasons.join("; ")),
             line_ns: Some(line),
             placement: Some(placement),
+        }
+    }
+
+    /// What speaks against the placement of the pairs, of which so many are used.
+    fn moved(&self, pairs: &[PairOfRuns], used: usize) -> Option<String> {
+        if self.settings.cpus.is_one() {
+            Some("both parties share a CPU".to_owned())
+        } else if pairs.iter().all(|pair| pair.placement().is_none()) {
+            Some("the cores moved during every pair of runs".to_owned())
+        } else if used < self.settings.runs {
+            Some(format!("the cores moved: only {used} pairs are comparable"))
+        } else {
+            None
         }
     }
 }
 
 impl Sample {
     /// Of a rate: `count` operations in `wall`.
-    pub(crate) fn rate(count: u64, wall: Duration, cpu_s: f64, bytes: u64) -> Self {
+    pub(crate) fn rate(count: u64, wall: Duration, spent: Spent, bytes: u64) -> Self {
         Self {
             value: count as f64 / wall.as_secs_f64(),
             wall,
-            cpu_s,
+            spent,
             bytes,
+            copied_bytes: None,
+            latencies: None,
+        }
+    }
+
+    /// Of a latency, in the unit of the case.
+    pub(crate) fn latency(value: f64, wall: Duration, spent: Spent) -> Self {
+        Self {
+            value,
+            wall,
+            spent,
+            bytes: 0,
+            copied_bytes: None,
+            latencies: None,
+        }
+    }
+
+    /// The same, with all the times that its value is one figure of.
+    pub(crate) fn with_latencies(self, latencies: Latencies) -> Self {
+        Self {
+            latencies: Some(latencies),
+            ..self
         }
     }
 }
@@ -271,18 +318,44 @@ fn at_most_common_placement(pairs: &[PairOfRuns]) -> Vec<PairOfRuns> {
         let at = pairs
             .iter()
             .filter(|pair| pair.placement() == Some(placement));
-        at.copied().collect::<Vec<_>>()
+        at.cloned().collect::<Vec<_>>()
     };
     let (near, far) = (at(Placement::Near), at(Placement::Far));
     if near.len() >= far.len() { near } else { far }
 }
 
-fn cpu_s_per_gb(samples: impl Iterator<Item = Sample>) -> Option<f64> {
+fn cpu_s_per_gb<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<f64> {
     let moved: Vec<f64> = samples
         .filter(|sample| sample.bytes > 0)
-        .map(|sample| sample.cpu_s / (sample.bytes as f64 / 1e9))
+        .map(|sample| sample.spent.cpu_s / (sample.bytes as f64 / 1e9))
         .collect();
     (!moved.is_empty()).then(|| median(&moved))
+}
+
+fn switches_per_s<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<f64> {
+    let rates: Vec<f64> = samples
+        .map(|sample| sample.spent.switches as f64 / sample.wall.as_secs_f64())
+        .collect();
+    (!rates.is_empty()).then(|| median(&rates))
+}
+
+fn copied_share<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<f64> {
+    let shares: Vec<f64> = samples
+        .filter(|sample| sample.bytes > 0)
+        .filter_map(|sample| Some(sample.copied_bytes? as f64 / sample.bytes as f64))
+        .collect();
+    (!shares.is_empty()).then(|| median(&shares))
+}
+
+fn all_latencies<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<Latencies> {
+    samples.filter_map(|sample| sample.latencies.as_ref()).fold(
+        None,
+        |all: Option<Latencies>, one| {
+            let mut all = all.unwrap_or_else(Latencies::new);
+            all.add(one);
+            Some(all)
+        },
+    )
 }
 
 #[cfg(test)]
@@ -301,7 +374,19 @@ mod tests {
     fn contender<'a>(rate: f64) -> Contender<'a> {
         Box::new(move |count| {
             let wall = Duration::from_secs_f64(count as f64 / rate);
-            Ok(Sample::rate(count, wall, 0.5, 1_000_000_000))
+            let spent = Spent {
+                cpu_s: 0.5,
+                switches: 3,
+            };
+            let sample = Sample::rate(count, wall, spent, 1_000_000_000);
+            let mut latencies = Latencies::new();
+            latencies.record(Duration::from_micros(7));
+            let copied_bytes = Some(250_000_000);
+            Ok(Sample {
+                copied_bytes,
+                ..sample
+            }
+            .with_latencies(latencies))
         })
     }
 
@@ -318,9 +403,9 @@ mod tests {
     }
 
     fn pair(before: f64, after: f64) -> PairOfRuns {
-        let sample = Sample::rate(1, Duration::from_secs(1), 0.0, 0);
+        let sample = Sample::rate(1, Duration::from_secs(1), Spent::default(), 0);
         PairOfRuns {
-            ours: sample,
+            ours: sample.clone(),
             baseline: sample,
             line: Line { before, after },
         }
@@ -336,6 +421,11 @@ mod tests {
         assert_eq!(case.ratio.map(f64::round), Some(2.0));
         assert_eq!(case.latency_ratio, None);
         assert_eq!(case.cpu_s_per_gb, Some(0.5));
+        assert_eq!(case.copied_share, Some(0.25));
+        // Of ten operations at 100 a second.
+        assert_eq!(case.switches_per_s.map(f64::round), Some(30.0));
+        let baseline = case.percentiles.iter().map(|point| point.baseline);
+        assert!(baseline.flatten().all(|us| (us - 7.0).abs() < 0.1));
         assert!(case.noisy.is_some(), "a smoke run is not to be trusted");
     }
 

@@ -17,6 +17,7 @@ mod error;
 mod host;
 mod idle;
 mod job;
+mod latencies;
 mod latency;
 mod line_probe;
 mod noise;
@@ -24,9 +25,10 @@ mod pinned;
 mod progress;
 mod ring;
 mod shared;
+mod spent;
 mod table;
 
-pub use case::{Case, Line, Placement, Report};
+pub use case::{Case, LeftOut, Line, Percentile, Placement, Report};
 pub use cli::{
     Cli, Command, CommonArgs, EchoArgs, EdgeArgs, EdgeTransport, IdleArgs, LatencyArgs,
     LatencyTransport, ReceiveArgs, SharedEchoArgs, SharedReceiveArgs, TableArgs, run,

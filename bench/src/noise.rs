@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use crate::cpus::CpuPair;
-use crate::pinned::{ended_children_cpu_s, process_cpu_s};
+use crate::pinned::ended_children_cpu_s;
+use crate::spent::Spent;
 
 /// Of the time of the two CPUs, more than this taken by others is noise.
 const FOREIGN_SHARE_MAX: f64 = 0.05;
@@ -67,7 +68,7 @@ impl NoiseWatch {
 
 /// Of this process and of those that it has started.
 fn own_cpu_s() -> f64 {
-    process_cpu_s() + ended_children_cpu_s()
+    Spent::of_process().cpu_s + ended_children_cpu_s()
 }
 
 /// Whether the runs of `who` lie too far apart.

@@ -6,10 +6,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ringway::placement::{CpuId, pin_current_thread};
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::cpus::CpuPair;
 use crate::error::BenchError;
+use crate::spent::Spent;
 
 /// What two parties gave, and what they took together.
 #[derive(Debug)]
@@ -18,8 +18,8 @@ pub(crate) struct Pair<A, B> {
     pub(crate) second: B,
     /// From the start of the one that began first to the end of the one that ended last.
     pub(crate) wall: Duration,
-    /// CPU seconds of both.
-    pub(crate) cpu_s: f64,
+    /// What both took of the CPUs.
+    pub(crate) spent: Spent,
 }
 
 /// Runs one closure on each CPU, from one moment on.
@@ -41,7 +41,7 @@ pub(crate) fn run_pair<A: Send, B: Send>(
     let began = first.began.min(second.began);
     Ok(Pair {
         wall: first.ended.max(second.ended) - began,
-        cpu_s: first.cpu_s + second.cpu_s,
+        spent: first.spent + second.spent,
         first: first.value,
         second: second.value,
     })
@@ -63,16 +63,6 @@ pub(crate) fn run_on<A: Send>(
     thread::scope(|scope| scope.spawn(pinned).join()).map_err(panicked)?
 }
 
-/// CPU seconds that all threads of this process have taken so far.
-pub(crate) fn process_cpu_s() -> f64 {
-    seconds(ClockId::ProcessCPUTime)
-}
-
-/// Seconds of a clock that all processes of the machine share.
-pub(crate) fn monotonic_s() -> f64 {
-    seconds(ClockId::Monotonic)
-}
-
 /// CPU seconds of all processes that this one has started and that have ended, to a hundredth.
 pub(crate) fn ended_children_cpu_s() -> f64 {
     const TICKS_PER_S: f64 = 100.0;
@@ -91,7 +81,7 @@ struct Timed<T> {
     value: T,
     began: Instant,
     ended: Instant,
-    cpu_s: f64,
+    spent: Spent,
 }
 
 fn timed<T>(cpu: CpuId, start: &Barrier, work: impl FnOnce() -> T) -> Result<Timed<T>, BenchError> {
@@ -99,19 +89,14 @@ fn timed<T>(cpu: CpuId, start: &Barrier, work: impl FnOnce() -> T) -> Result<Tim
     // The other party waits here as well, so this comes before giving up.
     start.wait();
     pinned?;
-    let (began, cpu_s) = (Instant::now(), seconds(ClockId::ThreadCPUTime));
+    let (began, spent) = (Instant::now(), Spent::of_thread());
     let value = work();
     Ok(Timed {
         value,
         began,
         ended: Instant::now(),
-        cpu_s: seconds(ClockId::ThreadCPUTime) - cpu_s,
+        spent: Spent::of_thread() - spent,
     })
-}
-
-fn seconds(clock: ClockId) -> f64 {
-    let time = clock_gettime(clock);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 /// A panic with words is an error with these words; any other goes on.
@@ -141,7 +126,7 @@ mod tests {
         let pair = run_pair(cpus, spin, spin).unwrap();
         assert_eq!(pair.first + pair.second, 14);
         assert!(pair.wall >= Duration::from_millis(2), "{pair:?}");
-        assert!(pair.cpu_s > 0.0, "{pair:?}");
+        assert!(pair.spent.cpu_s > 0.0, "{pair:?}");
     }
 
     #[test]

@@ -92,7 +92,10 @@ mod tests {
             Case::against_limit("idle/a", "%", &[1.0], 2.0),
             Case::against_limit("idle/a longer name", "bytes", &[123_456_789.0], 2.0),
         ];
-        let text = markdown(&Report { cases });
+        let text = markdown(&Report {
+            cases,
+            ..Report::default()
+        });
         let widths: Vec<usize> = text.lines().map(|line| line.chars().count()).collect();
         assert_eq!(widths.len(), 4);
         assert!(widths.iter().all(|width| *width == widths[0]), "{text}");

@@ -40,7 +40,7 @@ pub(crate) fn edge<B: Payload + Sync>(
     Ok(Sample::rate(
         count,
         pair.wall,
-        pair.cpu_s,
+        pair.spent,
         count * elements.bytes(),
     ))
 }
@@ -65,7 +65,7 @@ pub(crate) fn bare_ring<B: Payload + Sync>(
     Ok(Sample::rate(
         count,
         pair.wall,
-        pair.cpu_s,
+        pair.spent,
         count * elements.bytes(),
     ))
 }

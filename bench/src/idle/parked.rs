@@ -12,7 +12,7 @@ use ringway_shm::Bell;
 use crate::case::Case;
 use crate::contest::Settings;
 use crate::error::BenchError;
-use crate::pinned::process_cpu_s;
+use crate::spent::Spent;
 
 /// The name of the case.
 pub(crate) const NAME: &str = "idle/parked_job";
@@ -50,9 +50,9 @@ pub(crate) fn measure(settings: Settings) -> Result<Case, BenchError> {
         if is_over {
             return Err(BenchError::new("the quiet job ended by itself"));
         }
-        let (began, cpu_s) = (Instant::now(), process_cpu_s());
+        let (began, spent) = (Instant::now(), Spent::of_process());
         is_over = handle.wait_timeout(length).is_some();
-        let share = (process_cpu_s() - cpu_s) / began.elapsed().as_secs_f64();
+        let share = (Spent::of_process() - spent).cpu_s / began.elapsed().as_secs_f64();
         percents.push(share * 100.0);
     }
     handle.cancel();

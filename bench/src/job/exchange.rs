@@ -24,7 +24,8 @@ use crate::backoff::Backoff;
 use crate::contest::{Contest, Harness, Measure, Sample};
 use crate::cpus::CpuPair;
 use crate::error::BenchError;
-use crate::pinned::{process_cpu_s, run_pair};
+use crate::pinned::run_pair;
+use crate::spent::Spent;
 
 /// Different keys; they are spread over the numbers, as keys of users are.
 const KEYS: i64 = 1_000;
@@ -242,11 +243,11 @@ fn batches<B: Form>(source: i64, smoke: bool) -> Arc<[B]> {
     (0..BATCHES).map(batch).collect()
 }
 
-fn sample<B: Form>(batches: &[Arc<[B]>; 2], count: u64, wall: Duration, cpu_s: f64) -> Sample {
+fn sample<B: Form>(batches: &[Arc<[B]>; 2], count: u64, wall: Duration, spent: Spent) -> Sample {
     let all = || batches.iter().flat_map(|source| source.iter());
     let rows: usize = all().map(Payload::rows).sum();
     let bytes: usize = all().map(Payload::bytes).sum();
-    Sample::rate(rows as u64 * count, wall, cpu_s, bytes as u64 * count)
+    Sample::rate(rows as u64 * count, wall, spent, bytes as u64 * count)
 }
 
 fn run_job<B: Form>(
@@ -276,16 +277,16 @@ fn run_job<B: Form>(
         ..PlanOptions::default()
     };
     let plan = Plan::new(job.into_graph(), &options)?;
-    let cpu_s = process_cpu_s();
+    let before = Spent::of_process();
     let report = start(&plan, &RunOptions::default())?.wait();
-    let cpu_s = process_cpu_s() - cpu_s;
+    let spent = Spent::of_process() - before;
     if !matches!(report.outcome, JobOutcome::Ended) {
         let outcome = report.outcome;
         return Err(BenchError::new(format!("the job ended as {outcome:?}")));
     }
     let sums = all.lock().map_err(|_| BenchError::new("a sink panicked"))?;
     sums.require(&expected.times(count))?;
-    Ok(sample(batches, count, report.elapsed, cpu_s))
+    Ok(sample(batches, count, report.elapsed, spent))
 }
 
 fn run_by_hand<B: Form>(
@@ -304,7 +305,7 @@ fn run_by_hand<B: Form>(
     let mut sums = pair.first;
     sums.add_all(&pair.second);
     sums.require(&expected.times(count))?;
-    Ok(sample(batches, count, pair.wall, pair.cpu_s))
+    Ok(sample(batches, count, pair.wall, pair.spent))
 }
 
 /// One of the two threads.

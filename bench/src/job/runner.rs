@@ -9,7 +9,8 @@ use ringway::job::{BatchStream, Job, JobOutcome, Plan, PlanOptions, RunOptions, 
 use crate::contest::Sample;
 use crate::cpus::CpuPair;
 use crate::error::BenchError;
-use crate::pinned::{process_cpu_s, run_on};
+use crate::pinned::run_on;
+use crate::spent::Spent;
 
 use super::Operators;
 use super::data::Input;
@@ -110,19 +111,19 @@ pub(crate) fn run_job(
     expected: Outcome,
 ) -> Result<Sample, BenchError> {
     let (jobs, repeats) = input.jobs_and_repeats(count);
-    let (mut wall, mut cpu_s) = (Duration::ZERO, 0.0);
+    let (mut wall, mut spent) = (Duration::ZERO, Spent::default());
     for _ in 0..jobs {
         let once = || one_job(cpus, workers, input, operators, repeats);
-        let (taken, cpu_taken_s, outcome) = match workers {
+        let (taken, took, outcome) = match workers {
             Workers::One => run_on(cpus.first, once)??,
             Workers::Two => once()?,
         };
         outcome.require(expected.times(repeats))?;
         wall += taken;
-        cpu_s += cpu_taken_s;
+        spent += took;
     }
     let rows = input.rows() * count;
-    Ok(Sample::rate(rows, wall, cpu_s, input.bytes() * count))
+    Ok(Sample::rate(rows, wall, spent, input.bytes() * count))
 }
 
 /// Runs the loop over the input `count` times. Where that takes so many jobs, it takes so many
@@ -138,7 +139,7 @@ pub(crate) fn run_loop(
     expected: Outcome,
 ) -> Result<Sample, BenchError> {
     let (threads, repeats) = input.jobs_and_repeats(count);
-    let (began, cpu_s) = (Instant::now(), process_cpu_s());
+    let (began, before) = (Instant::now(), Spent::of_process());
     for _ in 0..threads {
         run_on(cpus.first, || {
             for _ in 0..repeats {
@@ -147,9 +148,9 @@ pub(crate) fn run_loop(
             Ok::<_, BenchError>(())
         })??;
     }
-    let (wall, cpu_s) = (began.elapsed(), process_cpu_s() - cpu_s);
+    let (wall, spent) = (began.elapsed(), Spent::of_process() - before);
     let rows = input.rows() * count;
-    Ok(Sample::rate(rows, wall, cpu_s, input.bytes() * count))
+    Ok(Sample::rate(rows, wall, spent, input.bytes() * count))
 }
 
 fn one_job(
@@ -158,7 +159,7 @@ fn one_job(
     input: &Input,
     operators: Operators,
     repeats: u64,
-) -> Result<(Duration, f64, Outcome), BenchError> {
+) -> Result<(Duration, Spent, Outcome), BenchError> {
     let job = Job::new("bench");
     let blackhole = Blackhole::new(BlackholeOptions::default());
     let repeats = usize::try_from(repeats)?;
@@ -184,9 +185,9 @@ fn one_job(
         ..PlanOptions::default()
     };
     let plan = Plan::new(job.into_graph(), &options)?;
-    let cpu_s = process_cpu_s();
+    let before = Spent::of_process();
     let report = start(&plan, &RunOptions::default())?.wait();
-    let cpu_s = process_cpu_s() - cpu_s;
+    let spent = Spent::of_process() - before;
     if !matches!(report.outcome, JobOutcome::Ended) {
         return Err(BenchError::new(format!(
             "the job ended as {:?}",
@@ -198,5 +199,5 @@ fn one_job(
         rows: counters.rows,
         checksum: counters.checksum.unwrap_or_default(),
     };
-    Ok((report.elapsed, cpu_s, outcome))
+    Ok((report.elapsed, spent, outcome))
 }

@@ -13,14 +13,17 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ringway::placement::CpuId;
+use serde::{Deserialize, Serialize};
 
 use crate::contest::{Contest, Harness, Measure, Sample};
 use crate::cpus::CpuPair;
 use crate::edge::socket::{Idle, Peer, serve};
 use crate::error::BenchError;
-use crate::pinned::{process_cpu_s, run_on};
+use crate::latencies::Latencies;
+use crate::pinned::run_on;
+use crate::spent::Spent;
 
-use schedule::{Latencies, Schedule};
+use schedule::Schedule;
 
 /// Batches of a run that is only checked; calibration begins with it.
 const SMOKE_TRIPS: u64 = 50;
@@ -131,14 +134,9 @@ fn sample(
     schedule: Schedule,
     percentile: f64,
 ) -> Result<Sample, BenchError> {
-    let cpu_s = process_cpu_s();
-    let (latencies, wall, _) = run(cpus, echo, schedule)?;
-    Ok(Sample {
-        value: latencies.percentile_us(percentile),
-        wall,
-        cpu_s: process_cpu_s() - cpu_s,
-        bytes: 0,
-    })
+    let run = run(cpus, echo, schedule)?;
+    let value = run.latencies.percentile_us(percentile);
+    Ok(Sample::latency(value, run.wall, run.spent).with_latencies(run.latencies))
 }
 
 /// How long the frame of a one-row batch is.
@@ -147,31 +145,58 @@ fn frame_bytes_of(cpus: CpuPair) -> Result<usize, BenchError> {
         rate: BUSY_RATE,
         count: FRAME_TRIPS,
     };
-    let (_, _, bytes) = run(cpus, Echo::Edge(Idle::Spin), schedule)?;
-    Ok(bytes)
+    Ok(run(cpus, Echo::Edge(Idle::Spin), schedule)?.frame_bytes)
 }
 
-/// The latencies, the time of the run, and the bytes of a frame.
-fn run(
-    cpus: CpuPair,
-    echo: Echo,
-    schedule: Schedule,
-) -> Result<(Latencies, Duration, usize), BenchError> {
+/// What one run gave.
+struct Run {
+    latencies: Latencies,
+    wall: Duration,
+    /// What both processes took.
+    spent: Spent,
+    frame_bytes: usize,
+}
+
+fn run(cpus: CpuPair, echo: Echo, schedule: Schedule) -> Result<Run, BenchError> {
     let words = ["echo", &echo.to_string(), &cpus.second.to_string()];
     let mut peer = Peer::start(&words.map(str::to_owned))?;
     let to = peer.address;
-    let run = run_on(cpus.first, || match echo {
+    let before = Spent::of_process();
+    let (latencies, wall, frame_bytes) = run_on(cpus.first, || match echo {
         Echo::Edge(idle) => ours::send(to, idle, schedule),
         Echo::Raw { polls, frame_bytes } => raw_tcp::send(to, polls, frame_bytes, schedule),
     })??;
-    let trips: u64 = peer.received()?;
-    if trips != schedule.count {
+    let spent = Spent::of_process() - before;
+    let answered: Answered = peer.received()?;
+    if answered.count != schedule.count {
         return Err(BenchError::new(format!(
-            "{trips} batches came to the other process, and {} were sent",
-            schedule.count
+            "{} batches came to the other process, and {} were sent",
+            answered.count, schedule.count
         )));
     }
-    Ok(run)
+    Ok(Run {
+        latencies,
+        wall,
+        spent: spent + answered.spent,
+        frame_bytes,
+    })
+}
+
+/// What the other process says at the end.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Answered {
+    count: u64,
+    spent: Spent,
+}
+
+impl Answered {
+    /// So many, and all that this process has taken.
+    fn now(count: u64) -> Self {
+        Self {
+            count,
+            spent: Spent::of_process(),
+        }
+    }
 }
 
 /// In the other process: sends back what comes.
@@ -179,9 +204,12 @@ fn run(
 /// # Errors
 /// When it cannot be pinned, or what comes is not what is sent.
 pub(crate) fn echo(echo: Echo, cpu: CpuId) -> Result<String, BenchError> {
-    serve(cpu, |listener| match echo {
-        Echo::Edge(idle) => ours::echo(&listener, idle),
-        Echo::Raw { polls, frame_bytes } => raw_tcp::echo(&listener, polls, frame_bytes),
+    serve(cpu, |listener| {
+        let count = match echo {
+            Echo::Edge(idle) => ours::echo(&listener, idle),
+            Echo::Raw { polls, frame_bytes } => raw_tcp::echo(&listener, polls, frame_bytes),
+        };
+        count.map(Answered::now)
     })
 }
 

@@ -13,7 +13,8 @@ use ringway::element::StreamElement;
 use crate::edge::socket::{Idle, OwnLinks};
 use crate::error::BenchError;
 
-use super::schedule::{Latencies, Schedule};
+use super::schedule::{OpenLoop, Schedule};
+use crate::latencies::Latencies;
 
 /// Sends batches as they are due, and takes them back.
 ///
@@ -32,26 +33,26 @@ pub(super) fn send(
         Field::new("value", DataType::Int64, false),
     ]));
     let column = |number| Arc::new(Int64Array::from_value(number, 1)) as ArrayRef;
-    let mut latencies = Latencies::begin(schedule)?;
+    let mut trips = OpenLoop::begin(schedule);
     let mut frames = None;
-    while !latencies.is_done() {
+    while !trips.is_done() {
         let mut has_worked = false;
-        while let Some(number) = latencies.next_due() {
+        while let Some(number) = trips.next_due() {
             let batch = RecordBatch::try_new(schema.clone(), vec![column(number); 2])?;
             push(&mut out, batch)?;
             has_worked = true;
         }
         while let Popped::Element(StreamElement::Data(batch)) = back.try_pop() {
-            latencies.is_back(batch.column(1).as_primitive::<Int64Type>().value(0))?;
+            trips.is_back(batch.column(1).as_primitive::<Int64Type>().value(0))?;
             has_worked = true;
         }
         if frames.is_none() {
             let stats = out.remote_stats().unwrap_or_default();
             frames = (stats.frames > 0).then_some(stats);
         }
-        links.turn_until(has_worked, || latencies.may_sleep())?;
+        links.turn_until(has_worked, || trips.may_sleep())?;
     }
-    let elapsed = latencies.elapsed();
+    let elapsed = trips.elapsed();
     let stats = out.remote_stats().unwrap_or_default();
     // The first frames go with the beginning of the connection.
     let first = frames.unwrap_or_default();
@@ -62,7 +63,7 @@ pub(super) fn send(
         links.turn(false)?;
     }
     links.finish()?;
-    Ok((latencies, elapsed, bytes.max(16) as usize))
+    Ok((trips.into_latencies(), elapsed, bytes.max(16) as usize))
 }
 
 /// Sends batches back until there are no more, and returns how many there were.

@@ -8,7 +8,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::error::BenchError;
 
-use super::schedule::{Latencies, Schedule};
+use super::schedule::{OpenLoop, Schedule};
+use crate::latencies::Latencies;
 
 /// Time after which the other process is taken to be stuck, and how often a look is taken at the
 /// clock for that, as a power of two: not so often that it would count.
@@ -30,14 +31,14 @@ pub(super) fn send(
     stream.set_nonblocking(true)?;
     let mut frame = vec![0; frame_bytes];
     let mut back = Frames::new(frame_bytes);
-    let mut latencies = Latencies::begin(schedule)?;
+    let mut trips = OpenLoop::begin(schedule);
     let mut patience = Patience::default();
-    while !latencies.is_done() {
-        while let Some(number) = latencies.next_due() {
+    while !trips.is_done() {
+        while let Some(number) = trips.next_due() {
             frame[..8].copy_from_slice(&number.to_le_bytes());
             stream.write_all(&frame)?;
         }
-        if !polls && let Some(sleep) = latencies.may_sleep() {
+        if !polls && let Some(sleep) = trips.may_sleep() {
             let mut readable = [PollFd::new(&stream, PollFlags::IN)];
             poll(&mut readable, Some(&sleep.try_into()?))?;
         }
@@ -50,11 +51,11 @@ pub(super) fn send(
             let number = frame
                 .first_chunk()
                 .map_or(-1, |number| i64::from_le_bytes(*number));
-            latencies.is_back(number)?;
+            trips.is_back(number)?;
         }
     }
-    let elapsed = latencies.elapsed();
-    Ok((latencies, elapsed, frame_bytes))
+    let elapsed = trips.elapsed();
+    Ok((trips.into_latencies(), elapsed, frame_bytes))
 }
 
 /// Sends frames back until there are no more, and returns how many there were.

@@ -2,9 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use hdrhistogram::Histogram;
-
 use crate::error::BenchError;
+use crate::latencies::Latencies;
 
 /// Who sleeps until a time is awake so long after it at most, mostly.
 const WAKES_WITHIN: Duration = Duration::from_micros(200);
@@ -16,28 +15,27 @@ pub(super) struct Schedule {
     pub(super) count: u64,
 }
 
-/// The time from when each batch was due until it was back.
-pub(super) struct Latencies {
+/// Batches that are due at a fixed rate, whether or not those before are back, and the time from
+/// when each was due until it was back.
+pub(super) struct OpenLoop {
     began: Instant,
     schedule: Schedule,
     sent: u64,
     back: u64,
-    ns: Histogram<u64>,
+    latencies: Latencies,
 }
 
-impl Latencies {
+impl OpenLoop {
     /// The first batch is due now.
-    ///
-    /// # Errors
-    /// Never: three digits can be kept.
-    pub(super) fn begin(schedule: Schedule) -> Result<Self, BenchError> {
-        Ok(Self {
+    pub(super) fn begin(schedule: Schedule) -> Self {
+        let latencies = Latencies::new();
+        Self {
             began: Instant::now(),
             schedule,
             sent: 0,
             back: 0,
-            ns: Histogram::new(3)?,
-        })
+            latencies,
+        }
     }
 
     /// The number of the next batch, if it is due and none is left out.
@@ -76,7 +74,7 @@ impl Latencies {
         }
         let latency = self.began.elapsed() - self.due(self.back);
         self.back += 1;
-        self.ns.record(latency.as_nanos() as u64)?;
+        self.latencies.record(latency);
         Ok(())
     }
 
@@ -88,8 +86,9 @@ impl Latencies {
         self.began.elapsed()
     }
 
-    pub(super) fn percentile_us(&self, percentile: f64) -> f64 {
-        self.ns.value_at_percentile(percentile) as f64 / 1e3
+    /// The times of those that are back.
+    pub(super) fn into_latencies(self) -> Latencies {
+        self.latencies
     }
 
     fn due(&self, number: u64) -> Duration {
@@ -107,14 +106,14 @@ mod tests {
             rate: 1_000,
             count: 20,
         };
-        let mut latencies = Latencies::begin(schedule).unwrap();
+        let mut trips = OpenLoop::begin(schedule);
         std::thread::sleep(Duration::from_millis(25));
         for number in 0..20 {
-            assert_eq!(latencies.next_due(), Some(number));
-            latencies.is_back(number).unwrap();
+            assert_eq!(trips.next_due(), Some(number));
+            trips.is_back(number).unwrap();
         }
-        assert!(latencies.is_done() && latencies.next_due().is_none());
-        assert!(latencies.percentile_us(50.0) > 10_000.0);
-        assert!(latencies.is_back(19).is_err());
+        assert!(trips.is_done() && trips.next_due().is_none());
+        assert!(trips.is_back(19).is_err());
+        assert!(trips.into_latencies().percentile_us(50.0) > 10_000.0);
     }
 }

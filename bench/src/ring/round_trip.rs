@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use hdrhistogram::Histogram;
 use ringway_shm::{Bell, Consumer, PopError, ring};
 use rustix::thread::futex::{Flags, wait, wake};
 
@@ -11,13 +10,11 @@ use crate::backoff::Backoff;
 use crate::contest::Sample;
 use crate::cpus::CpuPair;
 use crate::error::BenchError;
+use crate::latencies::Latencies;
 use crate::pinned::run_pair;
 
 use super::CAPACITY_ELEMENTS;
 use super::queue::{Input, Output, Queue};
-
-/// Round trips are counted up to this long, in nanoseconds; a longer one counts as this.
-const ROUND_TRIP_NS_MAX: u64 = 60_000_000_000;
 
 /// A parked party that is not woken for so long has been forgotten.
 const WAKE_MAX: Duration = Duration::from_secs(20);
@@ -93,8 +90,7 @@ fn there_and_back(
     mut ask: impl FnMut(u64) -> u64 + Send,
     mut answer: impl FnMut() + Send,
 ) -> Result<Sample, BenchError> {
-    // Made for all of them at once: growing would take time in the middle of a round trip.
-    let mut times: Histogram<u64> = Histogram::new_with_bounds(1, ROUND_TRIP_NS_MAX, 3)?;
+    let mut latencies = Latencies::new();
     let mut wrong = 0_u64;
     let pair = run_pair(
         cpus,
@@ -103,7 +99,7 @@ fn there_and_back(
             for number in 0..count {
                 let back = ask(number);
                 let now = Instant::now();
-                times.saturating_record((now - began).as_nanos() as u64);
+                latencies.record(now - began);
                 began = now;
                 wrong += u64::from(back != number);
             }
@@ -115,12 +111,8 @@ fn there_and_back(
             "{wrong} of {count} answers were wrong"
         )));
     }
-    Ok(Sample {
-        value: times.value_at_quantile(0.5) as f64,
-        wall: pair.wall,
-        cpu_s: pair.cpu_s,
-        bytes: 0,
-    })
+    let median_ns = latencies.percentile_us(50.0) * 1e3;
+    Ok(Sample::latency(median_ns, pair.wall, pair.spent).with_latencies(latencies))
 }
 
 fn take_spinning(output: &mut impl Output<u64>) -> u64 {

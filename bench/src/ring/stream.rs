@@ -7,6 +7,7 @@ use crate::contest::Sample;
 use crate::cpus::CpuPair;
 use crate::error::BenchError;
 use crate::pinned::run_pair;
+use crate::spent::Spent;
 
 use super::CAPACITY_ELEMENTS;
 use super::load::{Load, Taker};
@@ -22,7 +23,7 @@ pub(crate) fn run<L: Load, Q: Queue<L::Element>>(
     mode: Mode,
     count: u64,
 ) -> Result<Sample, BenchError> {
-    let (mut wall, mut cpu_s) = (Duration::ZERO, 0.0);
+    let (mut wall, mut spent) = (Duration::ZERO, Spent::default());
     let mut left = count;
     while left > 0 {
         let round = left.min(L::ROUND_ELEMENTS_MAX);
@@ -42,10 +43,10 @@ pub(crate) fn run<L: Load, Q: Queue<L::Element>>(
         )?;
         taker.finish()?;
         wall += pair.wall;
-        cpu_s += pair.cpu_s;
+        spent += pair.spent;
         left -= round;
     }
-    Ok(Sample::rate(count, wall, cpu_s, count * load.bytes()))
+    Ok(Sample::rate(count, wall, spent, count * load.bytes()))
 }
 
 fn put_all<T>(input: &mut impl Input<T>, values: &mut impl Iterator<Item = T>) {

@@ -236,10 +236,10 @@ fn finished(
     expected: Total,
     bytes: u64,
 ) -> Result<Sample, BenchError> {
-    let cpu_s = meter.cpu_s() + received.cpu_s;
+    let spent = meter.spent() + received.spent;
     let wall = Duration::try_from_secs_f64(received.ended_s - meter.began_s)?;
     received.total.require(expected)?;
-    Ok(Sample::rate(bytes, wall, cpu_s, bytes))
+    Ok(Sample::rate(bytes, wall, spent, bytes))
 }
 
 fn words(course: &Course, cpu: CpuId) -> Vec<String> {

@@ -150,7 +150,7 @@ pub(super) fn run(
         Carrier::Flight => flight::send(to, load, prebuilt, count),
     })??;
     let received: Received = peer.received()?;
-    let cpu_s = meter.cpu_s() + received.cpu_s;
+    let spent = meter.spent() + received.spent;
     let wall = Duration::try_from_secs_f64(received.ended_s - meter.began_s)?;
     let (expected, bytes) = match carrier {
         Carrier::RawTcp => (
@@ -160,7 +160,7 @@ pub(super) fn run(
         _ => (prebuilt.total(count), prebuilt.bytes(count)),
     };
     received.total.require(expected)?;
-    Ok(Sample::rate(bytes, wall, cpu_s, bytes))
+    Ok(Sample::rate(bytes, wall, spent, bytes))
 }
 
 /// In the receiving process: what came over `carrier`.

@@ -11,7 +11,7 @@ use ringway::placement::{CpuId, pin_current_thread};
 use serde::{Deserialize, Serialize};
 
 use crate::error::BenchError;
-use crate::pinned::{monotonic_s, process_cpu_s};
+use crate::spent::{Spent, monotonic_s};
 
 use super::load::Total;
 
@@ -19,7 +19,7 @@ use super::load::Total;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Received {
     pub(crate) total: Total,
-    pub(crate) cpu_s: f64,
+    pub(crate) spent: Spent,
     /// When it had everything, by the clock that both processes have.
     pub(crate) ended_s: f64,
 }
@@ -28,27 +28,27 @@ pub(crate) struct Received {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::edge) struct Meter {
     pub(in crate::edge) began_s: f64,
-    cpu_s: f64,
+    spent: Spent,
 }
 
 impl Meter {
     pub(in crate::edge) fn start() -> Self {
         Self {
             began_s: monotonic_s(),
-            cpu_s: process_cpu_s(),
+            spent: Spent::of_process(),
         }
     }
 
-    /// CPU seconds of this process since.
-    pub(in crate::edge) fn cpu_s(self) -> f64 {
-        process_cpu_s() - self.cpu_s
+    /// What this process took since.
+    pub(in crate::edge) fn spent(self) -> Spent {
+        Spent::of_process() - self.spent
     }
 
     /// The receiver has everything.
     pub(in crate::edge) fn received(self, total: Total) -> Received {
         Received {
             total,
-            cpu_s: self.cpu_s(),
+            spent: self.spent(),
             ended_s: monotonic_s(),
         }
     }

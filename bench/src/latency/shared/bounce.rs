@@ -46,7 +46,7 @@ pub(super) fn ask(echo: Echo, meeting: &Meeting, trips: &Trips) -> Result<Times,
         Echo::Futex => {
             let words = WakeUps::make()?;
             pass(&stream, &[words.descriptor()])?;
-            let mut times = Times::begin()?;
+            let mut times = Times::begin();
             for number in 0..trips.count {
                 words.ask(number as u32 + 1);
                 times.is_back();
@@ -110,7 +110,7 @@ fn ask_all(
     count: u64,
 ) -> Result<Times, BenchError> {
     let mut message = [0; RAW_BYTES];
-    let mut times = Times::begin()?;
+    let mut times = Times::begin();
     for number in 0..count {
         message[..8].copy_from_slice(&number.to_le_bytes());
         there.push(&message)?;

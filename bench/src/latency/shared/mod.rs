@@ -11,20 +11,19 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use hdrhistogram::Histogram;
 use ringway::placement::CpuId;
 
 use crate::contest::{Contest, Harness, Measure, Sample};
 use crate::cpus::CpuPair;
 use crate::edge::socket::{Idle, Peer, serve};
 use crate::error::BenchError;
-use crate::pinned::{process_cpu_s, run_on};
+use crate::latencies::Latencies;
+use crate::latency::Answered;
+use crate::pinned::run_on;
 use crate::shared::meeting::Meeting;
+use crate::spent::Spent;
 
 use super::{PERCENTILES, SMOKE_TRIPS};
-
-/// Round trips are counted up to this long, in nanoseconds; a longer one counts as this.
-const ROUND_TRIP_NS_MAX: u64 = 60_000_000_000;
 
 /// Round trips before those that count.
 const WARM_UP_TRIPS: u64 = 20;
@@ -155,7 +154,6 @@ fn compare(
 }
 
 fn sample(cpus: CpuPair, echo: Echo, count: u64, percentile: f64) -> Result<Sample, BenchError> {
-    let cpu_s = process_cpu_s();
     let meeting = Meeting::arrange()?;
     let trips = Trips {
         count: WARM_UP_TRIPS + count,
@@ -170,23 +168,22 @@ fn sample(cpus: CpuPair, echo: Echo, count: u64, percentile: f64) -> Result<Samp
     ];
     let mut peer = Peer::start(&words)?;
     let to = peer.address;
+    let before = Spent::of_process();
     let times = run_on(cpus.first, || match echo {
         Echo::Row(idle) => row::ask(to, idle, trips.count),
         _ => bounce::ask(echo, &meeting, &trips),
     })??;
-    let answered: u64 = peer.received()?;
-    if answered != trips.count {
+    let spent = Spent::of_process() - before;
+    let answered: Answered = peer.received()?;
+    if answered.count != trips.count {
         return Err(BenchError::new(format!(
-            "{answered} of {} were answered",
-            trips.count
+            "{} of {} were answered",
+            answered.count, trips.count
         )));
     }
-    Ok(Sample {
-        value: times.ns.value_at_percentile(percentile) as f64 / 1e3,
-        wall: times.wall,
-        cpu_s: process_cpu_s() - cpu_s,
-        bytes: 0,
-    })
+    let value = times.latencies.percentile_us(percentile);
+    let sample = Sample::latency(value, times.wall, spent + answered.spent);
+    Ok(sample.with_latencies(times.latencies))
 }
 
 /// In the other process: answers.
@@ -194,9 +191,12 @@ fn sample(cpus: CpuPair, echo: Echo, count: u64, percentile: f64) -> Result<Samp
 /// # Errors
 /// When it cannot be pinned, or what comes is not what is sent.
 pub(crate) fn echo(echo: Echo, trips: &Trips, cpu: CpuId) -> Result<String, BenchError> {
-    serve(cpu, |listener| match echo {
-        Echo::Row(idle) => row::answer(&listener, idle),
-        _ => bounce::answer(echo, trips),
+    serve(cpu, |listener| {
+        let count = match echo {
+            Echo::Row(idle) => row::answer(&listener, idle),
+            _ => bounce::answer(echo, trips),
+        };
+        count.map(Answered::now)
     })
 }
 
@@ -205,26 +205,22 @@ struct Times {
     began: Instant,
     last: Instant,
     trips: u64,
-    ns: Histogram<u64>,
+    latencies: Latencies,
     wall: Duration,
 }
 
 impl Times {
     /// The first trip begins now.
-    ///
-    /// # Errors
-    /// Never: three digits can be kept.
-    fn begin() -> Result<Self, BenchError> {
-        // Made for all at once: growing would take time in the middle of a trip.
-        let ns = Histogram::new_with_bounds(1, ROUND_TRIP_NS_MAX, 3)?;
+    fn begin() -> Self {
+        let latencies = Latencies::new();
         let now = Instant::now();
-        Ok(Self {
+        Self {
             began: now,
             last: now,
             trips: 0,
-            ns,
+            latencies,
             wall: Duration::ZERO,
-        })
+        }
     }
 
     /// A trip is over, and the next begins.
@@ -232,8 +228,7 @@ impl Times {
     fn is_back(&mut self) {
         let now = Instant::now();
         if self.trips >= WARM_UP_TRIPS {
-            self.ns
-                .saturating_record((now - self.last).as_nanos() as u64);
+            self.latencies.record(now - self.last);
         }
         self.trips += 1;
         self.last = now;
