@@ -164,9 +164,12 @@ fn address(token: u128) -> SocketAddr {
     SocketAddr::from_abstract_name(name).unwrap()
 }
 
-fn edge(sharing: Sharing) -> RemoteEdge {
+/// How long who waits for a silent peer does so; others wait long enough for a busy machine.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+fn edge(sharing: Sharing, patience: Duration) -> RemoteEdge {
     let mut remote = RemoteOptions::default().sharing(sharing).identity(IDENTITY);
-    remote.stalled_after = Duration::from_millis(300);
+    remote.stalled_after = patience;
     RemoteEdge::new("strangers", DriverChoice::Epoll, remote)
 }
 
@@ -250,15 +253,15 @@ impl HandReceiver {
     }
 }
 
-fn open_receiver(sharing: Sharing) -> (HandSender, Receiver<RecordBatch>) {
+fn open_receiver(sharing: Sharing, patience: Duration) -> (HandSender, Receiver<RecordBatch>) {
     let (out, back) = pair();
-    let receiver = edge(sharing).receiver(back, &EdgeOptions::named("strangers"));
+    let receiver = edge(sharing, patience).receiver(back, &EdgeOptions::named("strangers"));
     (HandSender::greet(out), receiver)
 }
 
-fn open_sender(sharing: Sharing) -> (Sender<RecordBatch>, HandReceiver) {
+fn open_sender(sharing: Sharing, patience: Duration) -> (Sender<RecordBatch>, HandReceiver) {
     let (out, back) = pair();
-    let sender = edge(sharing).sender(out, &EdgeOptions::named("strangers"));
+    let sender = edge(sharing, patience).sender(out, &EdgeOptions::named("strangers"));
     (sender, HandReceiver::offer(back))
 }
 
@@ -282,7 +285,7 @@ fn a_sender_that_knocks_with_a_wrong_hello_shares_no_memory_and_is_named() {
     let bell = Bell::descriptor().unwrap();
     for wrong in WRONG {
         for sharing in [Sharing::Require, Sharing::Prefer] {
-            let (mut sender, mut receiver) = open_receiver(sharing);
+            let (mut sender, mut receiver) = open_receiver(sharing, LONG);
             let outgoing = Outgoing::new(&LinkConfig::default(), &bell).unwrap();
             let knock = UnixStream::connect_addr(&address(sender.token())).unwrap();
             wrong.send(&knock, SENDER, sender.token(), outgoing.descriptors());
@@ -312,7 +315,7 @@ fn a_sender_that_knocks_with_a_wrong_hello_shares_no_memory_and_is_named() {
 fn a_receiver_that_answers_with_a_wrong_hello_is_named_and_nothing_is_sent() {
     let bell = Bell::descriptor().unwrap();
     for wrong in WRONG {
-        let (mut sender, receiver) = open_sender(Sharing::Prefer);
+        let (mut sender, receiver) = open_sender(Sharing::Prefer, LONG);
         sender.push(data(0..10)).unwrap();
         let knock = receiver.accept();
         let incoming = Incoming::new(&bell).unwrap();
@@ -331,11 +334,14 @@ fn a_receiver_that_goes_silent_after_the_knock_is_waited_for_so_long_and_named()
     const ROUNDS: usize = 20;
     for sharing in [Sharing::Prefer, Sharing::Require] {
         let before = held();
-        let rounds: Vec<_> = (0..ROUNDS).map(|_| open_sender(sharing)).collect();
+        let rounds: Vec<_> = (0..ROUNDS)
+            .map(|_| open_sender(sharing, PATIENCE))
+            .collect();
         let rounds: Vec<_> = rounds
             .into_iter()
             .map(|(mut sender, receiver)| {
-                sender.push(data(0..10)).unwrap();
+                // On a busy machine it may have been given up by now.
+                let _ = sender.push(data(0..10));
                 let knock = receiver.accept();
                 (sender, receiver, knock)
             })
@@ -366,14 +372,14 @@ fn a_receiver_that_goes_silent_after_the_knock_is_waited_for_so_long_and_named()
 
 #[test]
 fn a_receiver_that_refuses_the_knock_gets_the_edge_over_its_socket() {
-    let (mut sender, receiver) = open_sender(Sharing::Prefer);
+    let (mut sender, receiver) = open_sender(Sharing::Prefer, LONG);
     drop(receiver.accept());
     until(LONG, "it is decided", || sender.poll_transport().is_some());
     assert_eq!(sender.transport(), Transport::Socket);
     let why = sender.why_not_shared().unwrap();
     assert!(why.contains("has refused to share memory"), "{why}");
 
-    let (mut sender, receiver) = open_sender(Sharing::Require);
+    let (mut sender, receiver) = open_sender(Sharing::Require, LONG);
     drop(receiver.accept());
     let why = why_closed(&mut sender);
     assert!(why.contains("no shared memory"), "{why}");
@@ -381,7 +387,7 @@ fn a_receiver_that_refuses_the_knock_gets_the_edge_over_its_socket() {
 
 #[test]
 fn a_sender_that_never_answers_the_offer_is_waited_for_so_long_and_named() {
-    let (sender, mut receiver) = open_receiver(Sharing::Require);
+    let (sender, mut receiver) = open_receiver(Sharing::Require, PATIENCE);
     let (_, ending) = all(&mut receiver);
     let failure = failure(&ending);
     let said = "the sender has not answered the offer for 300ms";
@@ -395,7 +401,7 @@ fn a_sender_that_never_answers_the_offer_is_waited_for_so_long_and_named() {
 #[test]
 fn strangers_at_the_door_keep_the_sender_out_of_nothing() {
     let (out, back) = pair();
-    let edge = edge(Sharing::Require);
+    let edge = edge(Sharing::Require, LONG);
     let mut receiver = edge.receiver::<RecordBatch>(back, &EdgeOptions::named("strangers"));
     // The name of the door is in the offer, and in /proc/net/unix for anybody.
     let mut peeked = [0; 512];
