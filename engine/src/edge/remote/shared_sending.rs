@@ -47,13 +47,14 @@ impl<B: Payload> SharedSending<B> {
     ) -> Self {
         let names = Arc::new(names);
         let gone = Gone::default();
-        let relay = Relay::new(shared.bell(), links, || sharer.producer.watch());
+        let relay = Relay::new(shared.bell(), links, || sharer.host.producer.watch());
         let mut outlet = Outlet::new(
-            sharer.producer,
+            *sharer.host.producer,
             codec,
             sharer.edge,
             Names::clone(&names),
             Arc::clone(&gone),
+            sharer.host.region_bytes_max,
         );
         if relay.is_some() {
             outlet.set_relayed_by(links);
@@ -69,7 +70,7 @@ impl<B: Payload> SharedSending<B> {
             orders: sharer.ordered.orders,
             ending: None,
             names,
-            vigil: Vigil::new(gone, shared, relay, sharer.stream),
+            vigil: Vigil::new(gone, shared, relay, sharer.host.stream),
             is_left: false,
         }
     }
