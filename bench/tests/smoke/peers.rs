@@ -23,9 +23,7 @@ fn peers(group: &str) -> (Vec<(String, String)>, Vec<(String, String)>) {
         left_out.push((one.name.clone(), one.baseline_name.clone()));
     }
     let cases = checked(report, &words).into_iter();
-    let mut measured: Vec<_> = cases
-        .map(|case| (case.name, case.baseline_name))
-        .collect();
+    let mut measured: Vec<_> = cases.map(|case| (case.name, case.baseline_name)).collect();
     measured.sort();
     left_out.sort();
     (measured, left_out)
@@ -42,7 +40,9 @@ fn are_measured(group: &str, expected: &[(&str, &[&str])]) {
             ("zeromq", cfg!(feature = "zeromq")),
             ("aeron", cfg!(feature = "aeron")),
         ];
-        let mut of_it = features.iter().filter(|(name, _)| baseline.starts_with(name));
+        let mut of_it = features
+            .iter()
+            .filter(|(name, _)| baseline.starts_with(name));
         of_it.all(|(_, is_built)| *is_built)
     };
     let all = expected.iter().flat_map(|(name, baselines)| {
@@ -64,14 +64,31 @@ fn are_measured(group: &str, expected: &[(&str, &[&str])]) {
 
 #[test]
 fn queues_within_a_process_are_measured_beside_the_ring() {
-    let polled = ["rtrb", "std sync_channel", "tokio mpsc", "tokio mpsc tasks", "crossbeam-channel", "flume"];
+    let polled = [
+        "rtrb",
+        "std sync_channel",
+        "tokio mpsc",
+        "tokio mpsc tasks",
+        "crossbeam-channel",
+        "flume",
+    ];
     let mut single = polled.to_vec();
     single.extend(["mutex+condvar", "mutex+condvar on edge"]);
-    let asleep = ["std sync_channel blocking", "crossbeam-channel blocking", "flume blocking"];
+    let asleep = [
+        "std sync_channel blocking",
+        "crossbeam-channel blocking",
+        "flume blocking",
+    ];
     single.extend(asleep);
     let mut parked = asleep.to_vec();
     parked.extend(["mutex+condvar", "tokio mpsc tasks"]);
-    let spinning = ["rtrb", "std sync_channel", "tokio mpsc", "crossbeam-channel", "flume"];
+    let spinning = [
+        "rtrb",
+        "std sync_channel",
+        "tokio mpsc",
+        "crossbeam-channel",
+        "flume",
+    ];
     are_measured(
         "process",
         &[

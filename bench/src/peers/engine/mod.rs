@@ -9,7 +9,7 @@ mod together;
 mod tuples;
 
 use std::fmt;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -184,20 +184,6 @@ pub(crate) struct Share {
     pub(crate) cpu: CpuId,
 }
 
-impl Share {
-    /// Takes part as one of the two processes.
-    fn take(&self, process: usize, listener: Option<TcpListener>) -> Result<Run, BenchError> {
-        match self.engine {
-            Engine::Ringway => together::run(self, process, listener),
-            Engine::Timely => {
-                // It listens itself.
-                drop(listener);
-                tuples::in_two_processes(self, process)
-            }
-        }
-    }
-}
-
 /// What the second process says at the end.
 #[derive(Debug, Serialize, Deserialize)]
 struct Done {
@@ -206,13 +192,11 @@ struct Done {
 }
 
 fn in_two(engine: Engine, cpus: CpuPair, smoke: bool, count: u64) -> Result<Run, BenchError> {
-    // Two ports that are free: the second process has its own.
-    let [first, second] = [listen()?, listen()?];
-    let hosts = [first.local_addr()?, second.local_addr()?].map(|address| address.to_string());
-    drop(second);
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let share = Share {
         engine,
-        hosts: hosts.join(","),
+        // The second process has a port of its own choice.
+        hosts: format!("{},{}:0", listener.local_addr()?, Ipv4Addr::LOCALHOST),
         count,
         smoke,
         cpu: cpus.first,
@@ -229,15 +213,15 @@ fn in_two(engine: Engine, cpus: CpuPair, smoke: bool, count: u64) -> Result<Run,
         words.push("--smoke".to_owned());
     }
     let mut peer = Peer::start(&words)?;
-    let mut run = run_on(cpus.first, || share.take(0, Some(first)))??;
+    let to = peer.address;
+    let mut run = run_on(cpus.first, || match engine {
+        Engine::Ringway => together::run(&share, 0, Some(listener)),
+        Engine::Timely => tuples::in_two_processes(&share, 0, TcpStream::connect(to)?),
+    })??;
     let done: Done = peer.received()?;
     run.sums.add_all(&done.sums);
     run.spent += done.spent;
     Ok(run)
-}
-
-fn listen() -> Result<TcpListener, BenchError> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?)
 }
 
 /// In the second process: takes part.
@@ -245,8 +229,11 @@ fn listen() -> Result<TcpListener, BenchError> {
 /// # Errors
 /// When it cannot be pinned, or the exchange fails.
 pub(crate) fn take_part(share: &Share) -> Result<String, BenchError> {
-    serve(share.cpu, |_| {
-        let run = share.take(1, None)?;
+    serve(share.cpu, |listener| {
+        let run = match share.engine {
+            Engine::Ringway => together::run(share, 1, None),
+            Engine::Timely => tuples::in_two_processes(share, 1, listener.accept()?.0),
+        }?;
         Ok(Done {
             sums: run.sums,
             spent: run.spent,

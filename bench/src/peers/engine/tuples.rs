@@ -6,19 +6,23 @@
 //! batches are shared up to there.
 
 use std::cell::RefCell;
+use std::net::TcpStream;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ringway::partition::Key;
 use ringway::placement::{CpuId, pin_current_thread};
-use timely::communication::WorkerGuards;
+use timely::communication::allocator::zero_copy::initialize::initialize_networking_from_sockets;
+use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
+use timely::communication::{Hooks, WorkerGuards};
 use timely::dataflow::InputHandle;
 use timely::dataflow::channels::pact::Exchange;
 use timely::dataflow::operators::Input;
 use timely::dataflow::operators::generic::Operator;
+use timely::execute::execute_from;
 use timely::worker::Worker;
-use timely::{CommunicationConfig, Config, WorkerConfig};
+use timely::{Config, WorkerConfig};
 
 use crate::cpus::CpuPair;
 use crate::error::BenchError;
@@ -73,28 +77,33 @@ pub(super) fn in_one_process(
     finished(workers, before)
 }
 
-/// One worker of this process, and one of another. The threads that timely has for a connection
-/// run where this thread does.
+/// One worker of this process, and one of that at the other side of `stream`. The threads that
+/// timely has for a connection run where this thread does.
 ///
 /// # Errors
-/// As for [`in_one_process`], and when the processes do not find each other.
-pub(super) fn in_two_processes(share: &Share, process: usize) -> Result<Run, BenchError> {
+/// As for [`in_one_process`].
+pub(super) fn in_two_processes(
+    share: &Share,
+    process: usize,
+    stream: TcpStream,
+) -> Result<Run, BenchError> {
     let tuples = Tuples::new(share.smoke).0;
-    let config = Config {
-        communication: CommunicationConfig::Cluster {
-            threads: 1,
-            process,
-            addresses: share.hosts.split(',').map(str::to_owned).collect(),
-            report: false,
-            zerocopy: false,
-        },
-        worker: WorkerConfig::default(),
-    };
+    stream.set_nodelay(true)?;
+    let mut streams = [Some(stream), None];
+    streams.rotate_right(1 - process);
+    let hooks = Hooks::default();
+    let here = ProcessBuilder::new_typed_vector(1, hooks.refill.clone(), hooks.spill.clone());
+    let (builders, guard) =
+        initialize_networking_from_sockets(here, streams.into(), process, 1, hooks)?;
+    let builders = builders.into_iter().map(AllocatorBuilder::Tcp).collect();
     let (cpu, count) = (share.cpu, share.count);
     let before = Spent::of_process();
-    let workers = timely::execute(config, move |worker| {
-        exchange(worker, cpu, &tuples[worker.index()], count)
-    });
+    let workers = execute_from(
+        builders,
+        Box::new(guard),
+        WorkerConfig::default(),
+        move |worker| exchange(worker, cpu, &tuples[worker.index()], count),
+    );
     finished(workers, before)
 }
 
