@@ -19,6 +19,8 @@ const MESSAGES: [(&str, usize); 3] = [("64B", 64), ("16KiB", 16 << 10), ("256KiB
 const CARRIERS: &[(&str, Carrier)] = &[
     #[cfg(feature = "iceoryx2")]
     (ICEORYX2, Carrier::Iceoryx),
+    #[cfg(feature = "aeron")]
+    (AERON, Carrier::Aeron),
     ("unix stream", Carrier::UnixStream),
     ("pipe", Carrier::Pipe),
 ];
@@ -27,10 +29,13 @@ const CARRIERS: &[(&str, Carrier)] = &[
 const POLLED: &[(&str, Echo)] = &[
     #[cfg(feature = "iceoryx2")]
     (ICEORYX2, Echo::Iceoryx),
+    #[cfg(feature = "aeron")]
+    (AERON, Echo::Aeron),
 ];
 const ASLEEP: &[(&str, Echo)] = &[("unix stream", Echo::UnixStream), ("pipe", Echo::Pipe)];
 
 const ICEORYX2: &str = "iceoryx2";
+const AERON: &str = "aeron";
 
 /// Measures all cases of `peers/host`.
 ///
@@ -55,6 +60,11 @@ pub(super) fn measure(harness: &mut Harness) -> Result<(), BenchError> {
 fn leave_out_unbuilt(harness: &mut Harness, name: &str) {
     if cfg!(not(feature = "iceoryx2")) {
         harness.leave_out_unbuilt(name, ICEORYX2, ICEORYX2);
+    }
+    if cfg!(not(feature = "aeron")) {
+        let why = "it is not built in; it is built from source, with CMake 3.30 or later and \
+                   libclang: build with --features aeron to have it";
+        harness.leave_out(name, AERON, why);
     }
 }
 

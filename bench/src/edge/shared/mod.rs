@@ -45,6 +45,9 @@ pub(crate) enum Carrier {
     /// iceoryx2's publish-subscribe.
     #[cfg(feature = "iceoryx2")]
     Iceoryx,
+    /// Aeron's IPC.
+    #[cfg(feature = "aeron")]
+    Aeron,
     /// A Unix stream, a message a write.
     UnixStream,
     /// A pipe, a message a write.
@@ -59,6 +62,8 @@ impl Carrier {
         Self::Memfd(Copied::Streaming),
         #[cfg(feature = "iceoryx2")]
         Self::Iceoryx,
+        #[cfg(feature = "aeron")]
+        Self::Aeron,
         Self::UnixStream,
         Self::Pipe,
     ];
@@ -72,6 +77,8 @@ impl Carrier {
             Self::Memfd(Copied::Streaming) => "memfd-streaming",
             #[cfg(feature = "iceoryx2")]
             Self::Iceoryx => "iceoryx2",
+            #[cfg(feature = "aeron")]
+            Self::Aeron => "aeron",
             Self::UnixStream => "unix-stream",
             Self::Pipe => "pipe",
         }

@@ -10,6 +10,8 @@ use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
 use crate::edge::socket::{Idle, Meter, Received, Total};
 use crate::error::BenchError;
+#[cfg(feature = "aeron")]
+use crate::shared::aeron;
 use crate::shared::linked::{link_in, link_out};
 use crate::shared::meeting::{Meeting, join, pass, take};
 use crate::shared::memfd::{RingIn, RingOut};
@@ -20,6 +22,10 @@ use super::payload::{Payloads, add};
 
 /// Bytes of a read of a Unix stream or a pipe at most.
 const READ_BYTES: usize = 1 << 20;
+
+/// The number of a stream of Aeron.
+#[cfg(feature = "aeron")]
+const AERON_STREAM: i32 = 1;
 
 /// Bytes that a pipe holds.
 const PIPE_BYTES: usize = 1 << 20;
@@ -60,6 +66,12 @@ pub(super) fn send(
         Carrier::Iceoryx => {
             let services = crate::shared::iceoryx::Services::new()?;
             let way = services.publisher(&course.meeting, bytes)?;
+            push_all(way, &mut stream, payloads, course.count)
+        }
+        #[cfg(feature = "aeron")]
+        Carrier::Aeron => {
+            let driver = aeron::Driver::start(&mut stream)?;
+            let way = driver.client().publication(AERON_STREAM)?.connected();
             push_all(way, &mut stream, payloads, course.count)
         }
         Carrier::UnixStream => write_all(stream, payloads, course.count),
@@ -124,6 +136,20 @@ pub(super) fn receive(course: &Course) -> Result<Received, BenchError> {
             // The publisher comes when there is someone to publish for.
             let _stream = join(&course.meeting)?;
             pop_all(way, course.count)
+        }
+        #[cfg(feature = "aeron")]
+        Carrier::Aeron => {
+            let mut stream = join(&course.meeting)?;
+            let client = aeron::Client::join(&mut stream)?;
+            let mut way = client.subscription(AERON_STREAM)?;
+            let meter = Meter::start();
+            let mut total = Total::default();
+            while total.rows < course.count {
+                if !way.pop_some(|message| add(&mut total, message))? {
+                    way.wait()?;
+                }
+            }
+            Ok(meter.received(total))
         }
         Carrier::UnixStream => read_all(join(&course.meeting)?, course),
         Carrier::Pipe => {

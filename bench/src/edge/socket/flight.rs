@@ -156,6 +156,8 @@ impl Sink {
     fn send_back(&self, request: Request<Streaming<FlightData>>) -> Answers<FlightData> {
         let mut come = Come::begin(self);
         let batches = batches(request).map(move |batch| {
+            // All of it goes with the stream, which it tells the end of.
+            let come = &mut come;
             let batch = batch?;
             come.total.add(&batch);
             Ok(batch)

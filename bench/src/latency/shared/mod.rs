@@ -40,6 +40,9 @@ pub(crate) enum Echo {
     Iceoryx,
     /// Nothing but wake-ups.
     Futex,
+    /// 64 bytes, over Aeron's IPC, polled.
+    #[cfg(feature = "aeron")]
+    Aeron,
     /// 64 bytes, over a Unix stream whose ends sleep.
     UnixStream,
     /// 64 bytes, over two pipes whose ends sleep.
@@ -58,6 +61,8 @@ impl Echo {
         #[cfg(feature = "iceoryx2")]
         Self::Iceoryx,
         Self::Futex,
+        #[cfg(feature = "aeron")]
+        Self::Aeron,
         Self::UnixStream,
         Self::Pipe,
     ];
@@ -86,6 +91,8 @@ impl fmt::Display for Echo {
             #[cfg(feature = "iceoryx2")]
             Self::Iceoryx => return f.write_str("iceoryx2"),
             Self::Futex => return f.write_str("futex"),
+            #[cfg(feature = "aeron")]
+            Self::Aeron => return f.write_str("aeron"),
             Self::UnixStream => return f.write_str("unix-stream"),
             Self::Pipe => return f.write_str("pipe"),
         };
