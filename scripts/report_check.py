@@ -234,7 +234,7 @@ def look(browser, folder, screen, shots):
         wrong.append("a table is not sorted by a click")
     if shots:
         take(browser, shots, f"{scheme}-{width}", width)
-    wrong.extend(complaints(browser.events, address))
+    wrong = list(complaints(browser.events, address)) + wrong
     plots = browser.call("() => document.querySelectorAll('svg.plot').length")
     return wrong, plots, len(cases)
 

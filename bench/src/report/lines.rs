@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::markup::escape;
-use super::scale::{Kind, Scale, Tick, short};
+use super::scale::{Kind, Scale, Tick, in_words, short};
 
 /// Units of the drawing; the page scales it to the width that there is.
 const WIDTH: f64 = 420.0;
@@ -260,16 +260,8 @@ impl Series {
     }
 
     fn title(&self, point: &Point) -> String {
-        let noisy = if point.is_noisy { " (noisy)" } else { "" };
-        let runs = point.runs.filter(|(least, most)| least < most);
-        let runs = runs.map(|(least, most)| format!(", {} to {}", short(least), short(most)));
-        format!(
-            "{} at {}: {}{}{noisy}",
-            self.name,
-            count(point.x),
-            short(point.y),
-            runs.unwrap_or_default()
-        )
+        let figure = in_words(point.y, point.runs, point.is_noisy);
+        format!("{} at {}: {figure}", self.name, count(point.x))
     }
 }
 
