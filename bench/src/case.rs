@@ -122,6 +122,13 @@ pub struct Case {
     /// as the longest that can.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub beyond: u64,
+    /// Where ours was offered a rate, the share of it that came through: below 0.95 it is
+    /// saturated, and its latencies are those of a queue that grows as long as the run lasts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_share: Option<f64>,
+    /// The same of the baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_held_share: Option<f64>,
     /// Why the figures can't be trusted; absent where nothing speaks against them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noisy: Option<String>,
@@ -215,6 +222,8 @@ impl Case {
             copied_share: None,
             percentiles: Vec::new(),
             beyond: 0,
+            held_share: None,
+            baseline_held_share: None,
             noisy: None,
             line_ns: None,
             placement: None,

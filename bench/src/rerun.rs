@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-use crate::cli::{Command, CommonArgs, SECONDS};
+use crate::cli::{Command, CommonArgs, SECONDS, TransportsArgs};
 
 const PROGRAM: &str = "ringway-bench";
 
@@ -48,6 +48,8 @@ fn words(command: &Command) -> Vec<String> {
         Command::Ring => vec!["ring".to_owned()],
         Command::Edge(args) => transport("edge", &args.transport),
         Command::Latency(args) => transport("latency", &args.transport),
+        Command::Load(args) => transports("load", &args.over),
+        Command::Sizes(args) => transports("sizes", args),
         Command::Columnar => vec!["columnar".to_owned()],
         Command::Job => vec!["job".to_owned()],
         Command::Idle(args) => {
@@ -73,6 +75,13 @@ fn transport(subcommand: &str, transport: &impl ValueEnum) -> Vec<String> {
     // Invariant: no value of these enums is hidden from the command line.
     let value = value.expect("a transport has a name").get_name().to_owned();
     vec![subcommand.to_owned(), "--transport".to_owned(), value]
+}
+
+fn transports(subcommand: &str, over: &TransportsArgs) -> Vec<String> {
+    match &over.transport {
+        Some(value) => transport(subcommand, value),
+        None => vec![subcommand.to_owned()],
+    }
 }
 
 /// Which cases.
