@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
@@ -14,7 +15,7 @@ use crate::hdr_log::HdrLog;
 use crate::host::Host;
 use crate::idle::Program;
 use crate::transport::Transport;
-use crate::{columnar, edge, idle, job, latency, load, ring, sizes, table};
+use crate::{columnar, edge, idle, job, latency, load, memory, ring, scale, sizes, table};
 
 /// Runs of each contender where the user does not say, and in a smoke run.
 const RUNS: usize = 9;
@@ -46,6 +47,10 @@ pub enum Command {
     Load(LoadArgs),
     /// Throughput against the bytes of a row.
     Sizes(TransportsArgs),
+    /// Throughput against the number of edges, and of exchanges of so many subtasks with so many.
+    Scale(TransportsArgs),
+    /// Memory against the number of edges.
+    Memory(TransportsArgs),
     /// Structs as columns: the derive beside the same by hand.
     Columnar,
     /// Jobs: queries of Nexmark, joins, exchanges and the flights, beside hand-written loops.
@@ -62,6 +67,12 @@ pub enum Command {
     /// The other process of a case of `latency`; it is started by the harness.
     #[command(hide = true)]
     Echo(EchoArgs),
+    /// The same of a case with many edges.
+    #[command(hide = true)]
+    ReceiveMany(ReceiveManyArgs),
+    /// A process whose memory is measured.
+    #[command(hide = true)]
+    Hold(HoldArgs),
     /// The same of an edge over shared memory.
     #[command(hide = true)]
     ReceiveShared(SharedReceiveArgs),
@@ -173,6 +184,32 @@ pub struct ReceiveArgs {
     pub(crate) cpu: CpuId,
 }
 
+/// What the other process of a case with many edges does.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct ReceiveManyArgs {
+    /// What carries the edges.
+    pub(crate) remote: latency::Remote,
+    /// How many there are.
+    pub(crate) edges: usize,
+    /// The CPU to run on.
+    #[arg(value_parser = cpu)]
+    pub(crate) cpu: CpuId,
+}
+
+/// What a process holds whose memory is measured.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct HoldArgs {
+    /// Which ends of what edges.
+    pub(crate) held: memory::Held,
+    /// How many.
+    pub(crate) edges: usize,
+    /// The CPU to run on.
+    #[arg(value_parser = cpu)]
+    pub(crate) cpu: CpuId,
+    /// Who receives, where it sends.
+    pub(crate) to: Option<SocketAddr>,
+}
+
 /// What the other process of an edge over shared memory does.
 #[derive(Clone, Debug, Args)]
 pub struct SharedReceiveArgs {
@@ -231,6 +268,8 @@ pub fn run(cli: &Cli) -> Result<String, BenchError> {
         Command::Table(args) => read(&args.files)?,
         Command::Echo(args) => return latency::echo(args.echo, args.cpu),
         Command::Receive(args) => return edge::socket::receive(args.carrier, args.cpu),
+        Command::ReceiveMany(args) => return scale::receive(args.remote, args.edges, args.cpu),
+        Command::Hold(args) => return memory::hold(args.held, args.edges, args.to, args.cpu),
         Command::ReceiveShared(args) => return receive_shared(args),
         Command::EchoShared(args) => return echo_shared(args),
         command => measure(command, common)?,
@@ -270,6 +309,8 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
             Transport::Socket => latency::measure(&mut harness)?,
         },
         Command::Load(args) => args.over.each(|over| load::measure(&mut harness, over))?,
+        Command::Scale(args) => args.each(|over| scale::measure(&mut harness, over))?,
+        Command::Memory(args) => args.each(|over| memory::measure(&mut harness, over))?,
         Command::Sizes(args) => args.each(|over| sizes::measure(&mut harness, over))?,
         Command::Columnar => columnar::measure(&mut harness)?,
         Command::Job => job::measure(&mut harness, &data)?,
@@ -281,6 +322,8 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         Command::Host
         | Command::Table(_)
         | Command::Receive(_)
+        | Command::ReceiveMany(_)
+        | Command::Hold(_)
         | Command::Echo(_)
         | Command::ReceiveShared(_)
         | Command::EchoShared(_) => unreachable!("they measure no case"),

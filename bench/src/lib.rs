@@ -22,10 +22,12 @@ mod latencies;
 mod latency;
 mod line_probe;
 mod load;
+mod memory;
 mod noise;
 mod pinned;
 mod progress;
 mod ring;
+mod scale;
 mod shared;
 mod sizes;
 mod spent;
@@ -34,8 +36,9 @@ mod transport;
 
 pub use case::{Case, LeftOut, Line, Percentile, Placement, Report};
 pub use cli::{
-    Cli, Command, CommonArgs, EchoArgs, EdgeArgs, IdleArgs, LatencyArgs, LoadArgs, LogArgs,
-    ReceiveArgs, SharedEchoArgs, SharedReceiveArgs, TableArgs, TransportsArgs, run,
+    Cli, Command, CommonArgs, EchoArgs, EdgeArgs, HoldArgs, IdleArgs, LatencyArgs, LoadArgs,
+    LogArgs, ReceiveArgs, ReceiveManyArgs, SharedEchoArgs, SharedReceiveArgs, TableArgs,
+    TransportsArgs, run,
 };
 pub use cpus::CpuPair;
 pub use error::BenchError;

@@ -97,3 +97,44 @@ fn latencies_of_local_edges_are_measured_beside_rtrb_and_a_futex() {
         .collect();
     assert_eq!(keys(&cases), expected);
 }
+
+#[test]
+fn throughput_is_measured_over_the_number_of_edges_and_in_shuffles() {
+    let mut cases = smoke("scale --transport local");
+    cases.extend(smoke_in_a_process("scale --transport shared"));
+    cases.extend(smoke_in_a_process("scale --transport socket"));
+    let mut expected = Vec::new();
+    for transport in ["local", "shared", "socket"] {
+        for edges in [1, 10] {
+            expected.push((format!("scale/{transport}/edges/{edges}"), "one edge"));
+        }
+        for shuffle in ["1x1", "2x2", "4x4", "8x8", "1x8"] {
+            expected.push((format!("scale/{transport}/shuffle/{shuffle}"), "1x1"));
+        }
+    }
+    let expected: Vec<(&str, &str)> = expected
+        .iter()
+        .map(|(name, baseline)| (name.as_str(), *baseline))
+        .collect();
+    assert_eq!(keys(&cases), expected);
+}
+
+#[test]
+fn memory_is_measured_over_the_number_of_edges() {
+    let cases = smoke_in_a_process("memory");
+    let mut expected = Vec::new();
+    for transport in ["local", "shared", "socket"] {
+        for edges in [1, 10] {
+            expected.push((format!("memory/{transport}/edges/{edges}"), "limit"));
+            expected.push((format!("memory/{transport}/used/{edges}"), "idle"));
+            if transport == "shared" {
+                expected.push((format!("memory/shared/segment/{edges}"), "arena"));
+            }
+        }
+    }
+    let expected: Vec<(&str, &str)> = expected
+        .iter()
+        .map(|(name, baseline)| (name.as_str(), *baseline))
+        .collect();
+    assert_eq!(keys(&cases), expected);
+}

@@ -27,8 +27,7 @@ pub(super) use load::PREBUILT_BYTES;
 pub(crate) use load::{Kind, Load, Prebuilt, Total, sum_of_words};
 pub(super) use ours::STEP_ELEMENTS;
 pub(crate) use ours::{Idle, OwnLinks};
-pub(super) use peer::{Meter, Received};
-pub(crate) use peer::{Peer, serve};
+pub(crate) use peer::{Meter, Peer, Received, serve};
 
 /// Rows of a batch.
 pub(crate) const ROWS: [usize; 5] = [1, 256, 1024, 8192, 65536];
