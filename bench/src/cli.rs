@@ -19,8 +19,8 @@ use crate::idle::Program;
 use crate::selection::Selection;
 use crate::transport::Transport;
 use crate::{
-    columnar, compare, edge, idle, job, latency, load, memory, rerun, results, ring, scale, sizes,
-    table,
+    columnar, compare, data, edge, idle, job, latency, load, memory, rerun, results, ring, scale,
+    sizes, table,
 };
 
 /// Runs of each contender where the user does not say, and in a smoke run.
@@ -67,6 +67,8 @@ pub enum Command {
     Scale(TransportsArgs),
     /// Memory against the number of edges.
     Memory(TransportsArgs),
+    /// Throughput with data as it is: auctions, orders, flights, and columns of many types.
+    Data(TransportsArgs),
     /// Structs as columns: the derive beside the same by hand.
     Columnar,
     /// Jobs: queries of Nexmark, joins, exchanges and the flights, beside hand-written loops.
@@ -216,6 +218,8 @@ pub struct ReceiveArgs {
     /// The CPU to run on.
     #[arg(value_parser = cpu)]
     pub(crate) cpu: CpuId,
+    /// Of batches whose checksums are compared, how many there are.
+    pub(crate) tallied: Option<u64>,
 }
 
 /// What the other process of a case with many edges does.
@@ -258,6 +262,8 @@ pub struct SharedReceiveArgs {
     /// The CPU to run on.
     #[arg(value_parser = cpu)]
     pub(crate) cpu: CpuId,
+    /// Of batches whose checksums are compared, how many there are.
+    pub(crate) tallied: Option<u64>,
 }
 
 /// What the other process of a latency over shared memory does.
@@ -304,7 +310,7 @@ pub fn run(cli: &Cli) -> Result<Answer, BenchError> {
         Command::Host => about_host(common)?,
         Command::Table(args) => shown(&results::read_all(&args.files)?, common)?,
         Command::Echo(args) => latency::echo(args.echo, args.cpu)?,
-        Command::Receive(args) => edge::socket::receive(args.carrier, args.cpu)?,
+        Command::Receive(args) => edge::socket::receive(args.carrier, args.cpu, args.tallied)?,
         Command::ReceiveMany(args) => scale::receive(args.remote, args.edges, args.cpu)?,
         Command::Hold(args) => memory::hold(args.held, args.edges, args.to, args.cpu)?,
         Command::ReceiveShared(args) => receive_shared(args)?,
@@ -355,6 +361,10 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         Command::Load(args) => args.over.each(|over| load::measure(&mut harness, over))?,
         Command::Scale(args) => args.each(|over| scale::measure(&mut harness, over))?,
         Command::Memory(args) => args.each(|over| memory::measure(&mut harness, over))?,
+        Command::Data(args) => {
+            let sets = data::Sets::in_folder(&data, common.smoke);
+            args.each(|over| data::measure(&mut harness, over, &sets))?;
+        }
         Command::Sizes(args) => args.each(|over| sizes::measure(&mut harness, over))?,
         Command::Columnar => columnar::measure(&mut harness)?,
         Command::Job => job::measure(&mut harness, &data)?,
@@ -398,6 +408,7 @@ fn receive_shared(args: &SharedReceiveArgs) -> Result<String, BenchError> {
         message_bytes: args.message_bytes,
         count: args.count,
         meeting: args.meeting.clone(),
+        tallied: args.tallied,
     };
     edge::shared::receive(&course, args.cpu)
 }

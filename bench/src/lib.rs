@@ -14,6 +14,7 @@ mod columnar;
 mod compare;
 mod contest;
 mod cpus;
+mod data;
 mod edge;
 mod error;
 mod hdr_log;

@@ -31,6 +31,7 @@ fn words(command: &Command) -> Vec<String> {
         Command::Edge(args) => transport("edge", &args.transport),
         Command::Latency(args) => transport("latency", &args.transport),
         Command::Load(args) => over("load", args.over),
+        Command::Data(args) => over("data", *args),
         Command::Sizes(args) => over("sizes", *args),
         Command::Scale(args) => over("scale", *args),
         Command::Memory(args) => over("memory", *args),

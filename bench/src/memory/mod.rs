@@ -152,6 +152,7 @@ fn of_remote(
         let name = names.of("segment");
         cases.push(Case {
             baseline_name: "arena".to_owned(),
+            runs_baseline: vec![arena; segments.len()],
             ..Case::against_limit(&name, "bytes of both ends", &segments, arena)
         });
     }
@@ -160,10 +161,12 @@ fn of_remote(
 
 /// What used edges take beside what idle ones do.
 fn beside_idle(name: &str, unit: &str, used: &[f64], idle: &[f64]) -> Case {
+    // A few edges may find room in pages that are there.
+    let idle: Vec<f64> = idle.iter().map(|bytes| bytes.max(1.0)).collect();
     Case {
         baseline_name: "idle".to_owned(),
-        // A few edges may find room in pages that are there.
-        ..Case::against_limit(name, unit, used, median(idle).max(1.0))
+        runs_baseline: idle.clone(),
+        ..Case::against_limit(name, unit, used, median(&idle))
     }
 }
 

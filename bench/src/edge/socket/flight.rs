@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Mutex;
 
 use arrow_flight::decode::FlightRecordBatchStream;
-use arrow_flight::encode::FlightDataEncoderBuilder;
+use arrow_flight::encode::{DictionaryHandling, FlightDataEncoderBuilder};
 use arrow_flight::error::FlightError;
 use arrow_flight::flight_service_server::{FlightService, FlightServiceServer};
 use arrow_flight::{
@@ -21,8 +21,9 @@ use tonic::{Request, Response, Status, Streaming};
 use crate::error::BenchError;
 
 use super::coalesced::runtime;
-use super::load::{Load, Prebuilt, Total};
+use super::load::Prebuilt;
 use super::peer::{Meter, Received};
+use super::tally::Tally;
 
 /// Bytes of a message at most: as many as a batch needs, so that none is split.
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
@@ -31,19 +32,16 @@ const MESSAGE_BYTES_MAX: usize = 64 << 20;
 ///
 /// # Errors
 /// When the server fails.
-pub(super) fn send(
-    to: SocketAddr,
-    load: Load,
-    prebuilt: &Prebuilt,
-    count: u64,
-) -> Result<Meter, BenchError> {
+pub(super) fn send(to: SocketAddr, prebuilt: &Prebuilt, count: u64) -> Result<Meter, BenchError> {
     runtime()?.block_on(async {
         let channel = Channel::from_shared(format!("http://{to}"))?.tcp_nodelay(true);
         let mut client = FlightClient::new(channel.connect().await?);
         let meter = Meter::start();
         let data = FlightDataEncoderBuilder::new()
-            .with_schema(load.schema())
+            .with_schema(prebuilt.schema())
             .with_max_flight_data_size(MESSAGE_BYTES_MAX)
+            // As they are, and not unfolded.
+            .with_dictionary_handling(DictionaryHandling::Resend)
             .build(stream::iter(prebuilt.batches(count).map(Ok)));
         let mut answers = client.do_put(data).await?;
         while let Some(answer) = answers.next().await {
@@ -57,12 +55,12 @@ pub(super) fn send(
 ///
 /// # Errors
 /// When it cannot serve, or something else comes.
-pub(super) fn receive(listener: TcpListener) -> Result<Received, BenchError> {
+pub(super) fn receive(listener: TcpListener, tally: Tally) -> Result<Received, BenchError> {
     listener.set_nonblocking(true)?;
     runtime()?.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let (sender, received) = oneshot::channel();
-        let sink = PutSink(Mutex::new(Some(sender)));
+        let sink = PutSink(Mutex::new(Some((sender, tally))));
         let service = FlightServiceServer::new(sink).max_decoding_message_size(MESSAGE_BYTES_MAX);
         let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
         let server = Server::builder()
@@ -81,7 +79,7 @@ pub(super) fn receive(listener: TcpListener) -> Result<Received, BenchError> {
 }
 
 /// Takes one put.
-struct PutSink(Mutex<Option<oneshot::Sender<Received>>>);
+struct PutSink(Mutex<Option<(oneshot::Sender<Received>, Tally)>>);
 
 type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
@@ -103,21 +101,20 @@ impl FlightService for PutSink {
         &self,
         request: Request<Streaming<FlightData>>,
     ) -> Result<Response<Self::DoPutStream>, Status> {
+        let put = self.0.lock().ok().and_then(|mut put| put.take());
+        let Some((sender, mut tally)) = put else {
+            return Err(Status::unavailable("there is one put"));
+        };
         let meter = Meter::start();
         let data = request
             .into_inner()
             .map(|data| data.map_err(FlightError::from));
         let mut batches = FlightRecordBatchStream::new_from_flight_data(data);
-        let mut total = Total::default();
         while let Some(batch) = batches.next().await {
-            total.add(&batch?);
+            tally.add(&batch?);
         }
-        let received = meter.received(total);
-        let sender = self.0.lock().ok().and_then(|mut sender| sender.take());
-        if let Some(sender) = sender {
-            // Nobody waits any more when the process is about to end.
-            let _ = sender.send(received);
-        }
+        // Nobody waits any more when the process is about to end.
+        let _ = sender.send(meter.received(tally.total()));
         Ok(Response::new(Box::pin(stream::empty())))
     }
 
