@@ -29,13 +29,29 @@ pub struct Report {
     pub left_out: Vec<LeftOut>,
 }
 
-/// A part of a report that failed: a result was wrong, or something that is needed is not there.
+/// What failed: a result was wrong, or something that is needed is not there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
-    /// The command line that failed.
-    pub command: String,
-    /// What it said.
+    /// As in [`Case`]; of a whole part of a report, its words.
+    pub name: String,
+    /// As in [`Case`]; empty of a whole part.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub baseline_name: String,
+    /// What was wrong.
     pub why: String,
+    /// The command line that tries again, and measures nothing else.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub rerun: String,
+}
+
+impl Failed {
+    /// Its name, in words.
+    pub(crate) fn what(&self) -> String {
+        match self.baseline_name.as_str() {
+            "" => self.name.clone(),
+            baseline_name => format!("{} against {baseline_name}", self.name),
+        }
+    }
 }
 
 /// A pair that could not be measured.

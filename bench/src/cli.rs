@@ -16,6 +16,7 @@ use crate::error::BenchError;
 use crate::hdr_log::HdrLog;
 use crate::host::{self, Host, VERSION};
 use crate::idle::Program;
+use crate::report::{self, ReportArgs};
 use crate::selection::Selection;
 use crate::transport::Transport;
 use crate::{
@@ -79,6 +80,8 @@ pub enum Command {
     Host,
     /// Results of earlier runs as a Markdown table.
     Table(TableArgs),
+    /// Everything, part by part, as one page with plots.
+    Report(ReportArgs),
     /// Two files with results side by side: what became faster, what slower.
     Compare(CompareArgs),
     /// The other process of a case that needs one; it is started by the harness.
@@ -134,7 +137,7 @@ pub struct CommonArgs {
 }
 
 impl CommonArgs {
-    fn selection(&self) -> Selection {
+    pub(crate) fn selection(&self) -> Selection {
         Selection {
             only: self.only.clone().unwrap_or_default(),
             against: self.against.clone().unwrap_or_default(),
@@ -300,34 +303,39 @@ pub struct TableArgs {
 /// Runs one command, and returns what it has to say.
 ///
 /// # Errors
-/// When a result is wrong, or something that is needed is not there: the message says what.
+/// When something that is needed is not there: the message says what. A result that is wrong is
+/// an entry of the report, and makes the answer one that is not good.
 pub fn run(cli: &Cli) -> Result<Answer, BenchError> {
     let common = &cli.common;
-    let text = match &cli.command {
+    let report = match &cli.command {
         Command::Compare(args) => {
             return compare::run(args, &common.selection(), common.json);
         }
-        Command::Host => about_host(common)?,
-        Command::Table(args) => shown(&results::read_all(&args.files)?, common)?,
-        Command::Echo(args) => latency::echo(args.echo, args.cpu)?,
-        Command::Receive(args) => edge::socket::receive(args.carrier, args.cpu, args.tallied)?,
-        Command::ReceiveMany(args) => scale::receive(args.remote, args.edges, args.cpu)?,
-        Command::Hold(args) => memory::hold(args.held, args.edges, args.to, args.cpu)?,
-        Command::ReceiveShared(args) => receive_shared(args)?,
-        Command::EchoShared(args) => echo_shared(args)?,
-        command => shown(
-            &described(measure(command, common)?, command, common)?,
-            common,
-        )?,
+        Command::Report(args) => return report::run(args, common),
+        Command::Host => return about_host(common).map(Answer::good),
+        Command::Echo(args) => return latency::echo(args.echo, args.cpu).map(Answer::good),
+        Command::Receive(args) => {
+            return edge::socket::receive(args.carrier, args.cpu, args.tallied).map(Answer::good);
+        }
+        Command::ReceiveMany(args) => {
+            return scale::receive(args.remote, args.edges, args.cpu).map(Answer::good);
+        }
+        Command::Hold(args) => {
+            return memory::hold(args.held, args.edges, args.to, args.cpu).map(Answer::good);
+        }
+        Command::ReceiveShared(args) => return receive_shared(args).map(Answer::good),
+        Command::EchoShared(args) => return echo_shared(args).map(Answer::good),
+        Command::Table(args) => results::read_all(&args.files)?,
+        command => described(measure(command, common)?, command, common)?,
     };
-    Ok(Answer::good(text))
-}
-
-fn shown(report: &Report, common: &CommonArgs) -> Result<String, BenchError> {
-    if common.json {
-        return Ok(serde_json::to_string(report)? + "\n");
-    }
-    Ok(table::markdown(report))
+    let text = match common.json {
+        true => serde_json::to_string(&report)? + "\n",
+        false => table::markdown(&report),
+    };
+    Ok(Answer {
+        text,
+        is_good: report.failed.is_empty(),
+    })
 }
 
 fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError> {
@@ -376,6 +384,7 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         Command::Host
         | Command::Table(_)
         | Command::Compare(_)
+        | Command::Report(_)
         | Command::Receive(_)
         | Command::ReceiveMany(_)
         | Command::Hold(_)
@@ -393,7 +402,10 @@ fn described(
     common: &CommonArgs,
 ) -> Result<Report, BenchError> {
     for case in &mut report.cases {
-        case.rerun = rerun::of_case(command, common, case);
+        case.rerun = rerun::of_pair(command, common, &case.name, &case.baseline_name);
+    }
+    for failed in &mut report.failed {
+        failed.rerun = rerun::of_pair(command, common, &failed.name, &failed.baseline_name);
     }
     report.command = rerun::of_all(command, common);
     report.host = Some(Host::read(CpuPair::choose(common.cpus)?)?);

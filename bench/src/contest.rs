@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::case::{Case, LeftOut, Line, Placement, Report, median};
+use crate::case::{Case, Failed, LeftOut, Line, Placement, Report, median};
 use crate::cpus::CpuPair;
 use crate::error::BenchError;
 use crate::hdr_log::HdrLog;
@@ -110,16 +110,31 @@ impl Harness {
 
     /// Measures a case, if it is wanted.
     ///
+    /// Where a contender cannot run, or its result is wrong, that is an entry of the report that
+    /// makes the whole run a failure; the cases that follow are measured all the same.
+    ///
     /// # Errors
-    /// When a contender cannot run, or its result is wrong; the error names the case.
+    /// None: it is a result so that a bench can end with it.
     pub(crate) fn measure(&mut self, mut contest: Contest<'_>) -> Result<(), BenchError> {
         if !self.selection.takes(&contest.name, contest.baseline_name) {
             return Ok(());
         }
-        let case = self.case_of(&mut contest);
-        let name = format!("{} against {}", contest.name, contest.baseline_name);
-        self.add(case.map_err(|error| error.within(&name))?);
+        match self.case_of(&mut contest) {
+            Ok(case) => self.add(case),
+            Err(error) => self.fail(&contest.name, contest.baseline_name, &error),
+        }
         Ok(())
+    }
+
+    fn fail(&mut self, name: &str, baseline_name: &str, error: &BenchError) {
+        self.progress
+            .tell(&format!("FAILED: {name} against {baseline_name}: {error}"));
+        self.report.failed.push(Failed {
+            name: name.to_owned(),
+            baseline_name: baseline_name.to_owned(),
+            why: error.to_string(),
+            rerun: String::new(),
+        });
     }
 
     /// Adds a case that was measured elsewhere, if it is wanted.
@@ -143,7 +158,7 @@ impl Harness {
 
     /// Says that a case, if it is wanted, cannot be measured here, and what to do to have it.
     pub(crate) fn leave_out(&mut self, name: &str, baseline_name: &str, why: &str) {
-        if !self.wants(name) {
+        if !self.selection.takes(name, baseline_name) {
             return;
         }
         let skipped = format!("        {name} against {baseline_name} is left out: {why}");
@@ -510,8 +525,17 @@ mod tests {
     fn a_wrong_result_fails_and_names_the_case() {
         let mut harness = Harness::new(settings(true));
         let wrong: Contender<'_> = Box::new(|_| Err(BenchError::new("lost a row")));
-        let error = harness.measure(contest(wrong, Measure::Rate)).unwrap_err();
-        assert_eq!(error.to_string(), "made/up against another: lost a row");
+        harness.measure(contest(wrong, Measure::Rate)).unwrap();
+        let right = contest(contender(100.0), Measure::Rate);
+        harness.measure(right).unwrap();
+        let report = harness.finish().unwrap();
+        assert_eq!(report.failed[0].what(), "made/up against another");
+        assert_eq!(report.failed[0].why, "lost a row");
+        assert_eq!(
+            report.cases.len(),
+            1,
+            "what follows is measured all the same"
+        );
     }
 
     #[test]
