@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use crate::case::{Case, Line, Placement, Report, median};
+use crate::case::{Case, Failed, LeftOut, Line, Placement, Report, median};
 use crate::cpus::CpuPair;
 use crate::error::BenchError;
+use crate::hdr_log::HdrLog;
 use crate::latencies::Latencies;
 use crate::line_probe::line_ns;
 use crate::noise::{NoiseWatch, spread};
 use crate::progress::Progress;
+use crate::selection::Selection;
 use crate::spent::Spent;
 
 /// Pairs of runs that are measured at most, as a multiple of those wanted: where the placement
@@ -51,6 +53,8 @@ pub(crate) struct Sample {
     pub(crate) copied_bytes: Option<u64>,
     /// The times of all that `value` is one figure of, where it is a latency.
     pub(crate) latencies: Option<Latencies>,
+    /// Of a rate at which things are due, the share that was held.
+    pub(crate) held_share: Option<f64>,
 }
 
 /// Runs so many operations, checks what came of them, and says what they took.
@@ -73,8 +77,10 @@ pub(crate) struct Contest<'a> {
 pub(crate) struct Harness {
     pub(crate) settings: Settings,
     pub(crate) progress: Progress,
-    /// Cases whose name does not contain this are left out.
-    pub(crate) only: String,
+    /// The cases that are wanted.
+    pub(crate) selection: Selection,
+    /// Where the latencies of each run go, if they are wanted.
+    pub(crate) hdr_log: Option<HdrLog>,
     report: Report,
 }
 
@@ -91,32 +97,51 @@ impl Harness {
         Self {
             settings,
             progress: Progress::new(),
-            only: String::new(),
+            selection: Selection::default(),
+            hdr_log: None,
             report: Report::default(),
         }
     }
 
     /// Whether a case is wanted at all.
     pub(crate) fn wants(&self, name: &str) -> bool {
-        name.contains(&self.only)
+        self.selection.takes_name(name)
     }
 
     /// Measures a case, if it is wanted.
     ///
+    /// Where a contender cannot run, or its result is wrong, that is an entry of the report that
+    /// makes the whole run a failure; the cases that follow are measured all the same.
+    ///
     /// # Errors
-    /// When a contender cannot run, or its result is wrong; the error names the case.
+    /// None: it is a result so that a bench can end with it.
     pub(crate) fn measure(&mut self, mut contest: Contest<'_>) -> Result<(), BenchError> {
-        if !self.wants(&contest.name) {
+        if !self.selection.takes(&contest.name, contest.baseline_name) {
             return Ok(());
         }
-        let case = self.case_of(&mut contest);
-        let name = format!("{} against {}", contest.name, contest.baseline_name);
-        self.add(case.map_err(|error| error.within(&name))?);
+        match self.case_of(&mut contest) {
+            Ok(case) => self.add(case),
+            Err(error) => self.fail(&contest.name, contest.baseline_name, &error),
+        }
         Ok(())
     }
 
-    /// Adds a case that was measured elsewhere.
+    fn fail(&mut self, name: &str, baseline_name: &str, error: &BenchError) {
+        self.progress
+            .tell(&format!("FAILED: {name} against {baseline_name}: {error}"));
+        self.report.failed.push(Failed {
+            name: name.to_owned(),
+            baseline_name: baseline_name.to_owned(),
+            why: error.to_string(),
+            rerun: String::new(),
+        });
+    }
+
+    /// Adds a case that was measured elsewhere, if it is wanted.
     pub(crate) fn add(&mut self, case: Case) {
+        if !self.selection.takes(&case.name, &case.baseline_name) {
+            return;
+        }
         let elapsed_s = self.progress.elapsed().as_secs();
         let (name, baseline) = (&case.name, &case.baseline_name);
         let ratio = case.ratio.or(case.latency_ratio).unwrap_or_default();
@@ -125,8 +150,33 @@ impl Harness {
         self.report.cases.push(case);
     }
 
-    pub(crate) fn finish(self) -> Report {
-        self.report
+    /// Says that a case, if it is wanted, has a baseline that is not in this build.
+    pub(crate) fn leave_out_unbuilt(&mut self, name: &str, baseline_name: &str, feature: &str) {
+        let why = format!("it is not built in; build with --features {feature} to have it");
+        self.leave_out(name, baseline_name, &why);
+    }
+
+    /// Says that a case, if it is wanted, cannot be measured here, and what to do to have it.
+    pub(crate) fn leave_out(&mut self, name: &str, baseline_name: &str, why: &str) {
+        if !self.selection.takes(name, baseline_name) {
+            return;
+        }
+        let skipped = format!("        {name} against {baseline_name} is left out: {why}");
+        self.progress.done(&skipped);
+        self.report.left_out.push(LeftOut {
+            name: name.to_owned(),
+            baseline_name: baseline_name.to_owned(),
+            why: why.to_owned(),
+        });
+    }
+
+    /// What was measured; the log, if there is one, is written now.
+    ///
+    /// # Errors
+    /// When it can't be written.
+    pub(crate) fn finish(self) -> Result<Report, BenchError> {
+        self.hdr_log.map_or(Ok(()), HdrLog::finish)?;
+        Ok(self.report)
     }
 
     fn case_of(&self, contest: &mut Contest<'_>) -> Result<Case, BenchError> {
@@ -184,11 +234,21 @@ impl Harness {
         };
         let after = line_ns(self.settings.cpus)?;
         let line = Line { before, after };
+        self.log(&contest.name, "ours", &ours)?;
+        self.log(&contest.name, contest.baseline_name, &baseline)?;
         Ok(PairOfRuns {
             ours,
             baseline,
             line,
         })
+    }
+
+    /// Adds the latencies of a run to the log, if there are such and there is one.
+    fn log(&self, name: &str, contender: &str, run: &Sample) -> Result<(), BenchError> {
+        match (&self.hdr_log, &run.latencies) {
+            (Some(log), Some(latencies)) => log.add(name, contender, run.wall, latencies),
+            _ => Ok(()),
+        }
     }
 
     fn summary(
@@ -241,6 +301,9 @@ impl Harness {
             runs: used.len(),
             min: ours.iter().copied().fold(f64::INFINITY, f64::min),
             max: ours.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            runs_ours: ours,
+            runs_baseline: baseline,
+            rerun: String::new(),
             cpu_s_per_gb: cpu_s_per_gb(ours_runs()),
             baseline_cpu_s_per_gb: cpu_s_per_gb(baselines()),
             switches_per_s: switches_per_s(ours_runs()),
@@ -250,6 +313,8 @@ impl Harness {
                 ours.percentiles(baseline.as_ref())
             }),
             beyond,
+            held_share: held_share(ours_runs()),
+            baseline_held_share: held_share(baselines()),
             noisy: (!reasons.is_empty()).then(|| reasons.join("; ")),
             line_ns: Some(line),
             placement: Some(placement),
@@ -280,6 +345,7 @@ impl Sample {
             bytes,
             copied_bytes: None,
             latencies: None,
+            held_share: None,
         }
     }
 
@@ -292,6 +358,7 @@ impl Sample {
             bytes: 0,
             copied_bytes: None,
             latencies: None,
+            held_share: None,
         }
     }
 
@@ -299,6 +366,14 @@ impl Sample {
     pub(crate) fn with_latencies(self, latencies: Latencies) -> Self {
         Self {
             latencies: Some(latencies),
+            ..self
+        }
+    }
+
+    /// The same, of a rate of which this share was held.
+    pub(crate) fn holding(self, share: f64) -> Self {
+        Self {
+            held_share: Some(share),
             ..self
         }
     }
@@ -347,6 +422,11 @@ fn copied_share<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<f64> {
     (!shares.is_empty()).then(|| median(&shares))
 }
 
+fn held_share<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<f64> {
+    let shares: Vec<f64> = samples.filter_map(|sample| sample.held_share).collect();
+    (!shares.is_empty()).then(|| median(&shares))
+}
+
 fn all_latencies<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<Latencies> {
     samples.filter_map(|sample| sample.latencies.as_ref()).fold(
         None,
@@ -386,7 +466,8 @@ mod tests {
                 copied_bytes,
                 ..sample
             }
-            .with_latencies(latencies))
+            .with_latencies(latencies)
+            .holding(0.5))
         })
     }
 
@@ -417,11 +498,15 @@ mod tests {
         harness
             .measure(contest(contender(100.0), Measure::Rate))
             .unwrap();
-        let case = &harness.finish().cases[0];
+        let case = &harness.finish().unwrap().cases[0];
         assert_eq!(case.ratio.map(f64::round), Some(2.0));
         assert_eq!(case.latency_ratio, None);
         assert_eq!(case.cpu_s_per_gb, Some(0.5));
         assert_eq!(case.copied_share, Some(0.25));
+        assert_eq!(
+            (case.held_share, case.baseline_held_share),
+            (Some(0.5), Some(0.5))
+        );
         // Of ten operations at 100 a second.
         assert_eq!(case.switches_per_s.map(f64::round), Some(30.0));
         let baseline = case.percentiles.iter().map(|point| point.baseline);
@@ -440,17 +525,41 @@ mod tests {
     fn a_wrong_result_fails_and_names_the_case() {
         let mut harness = Harness::new(settings(true));
         let wrong: Contender<'_> = Box::new(|_| Err(BenchError::new("lost a row")));
-        let error = harness.measure(contest(wrong, Measure::Rate)).unwrap_err();
-        assert_eq!(error.to_string(), "made/up against another: lost a row");
+        harness.measure(contest(wrong, Measure::Rate)).unwrap();
+        let right = contest(contender(100.0), Measure::Rate);
+        harness.measure(right).unwrap();
+        let report = harness.finish().unwrap();
+        assert_eq!(report.failed[0].what(), "made/up against another");
+        assert_eq!(report.failed[0].why, "lost a row");
+        assert_eq!(
+            report.cases.len(),
+            1,
+            "what follows is measured all the same"
+        );
     }
 
     #[test]
     fn a_case_that_is_not_wanted_is_not_run() {
         let mut harness = Harness::new(settings(true));
-        harness.only = "another".to_owned();
+        harness.selection.only = "another".to_owned();
         let wrong: Contender<'_> = Box::new(|_| Err(BenchError::new("ran")));
         harness.measure(contest(wrong, Measure::Rate)).unwrap();
-        assert!(harness.finish().cases.is_empty());
+        assert!(harness.finish().unwrap().cases.is_empty());
+    }
+
+    #[test]
+    fn what_can_not_be_measured_is_said_where_it_was_wanted() {
+        let mut harness = Harness::new(settings(true));
+        harness.selection.only = "shared".to_owned();
+        harness.leave_out_unbuilt("edge/shared/raw64", "a peer", "peer");
+        harness.leave_out("edge/local/row", "a peer", "there is none");
+        let report = harness.finish().unwrap();
+        assert!(report.cases.is_empty());
+        let [left_out] = &report.left_out[..] else {
+            panic!("{report:?}");
+        };
+        assert_eq!(left_out.name, "edge/shared/raw64");
+        assert!(left_out.why.contains("--features peer"), "{left_out:?}");
     }
 
     #[test]

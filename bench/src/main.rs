@@ -7,17 +7,22 @@ use ringway_bench::{Cli, Command, keep_freed_memory};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    if matches!(cli.command, Command::Job | Command::Columnar) {
+    if matches!(
+        cli.command,
+        Command::Job | Command::Columnar | Command::Peers
+    ) {
         keep_freed_memory();
     }
     match ringway_bench::run(&cli) {
-        Ok(text) => {
-            print!("{text}");
-            ExitCode::SUCCESS
+        Ok(answer) => {
+            print!("{}", answer.text);
+            ExitCode::from(u8::from(!answer.is_good))
         }
         Err(error) => {
             eprintln!("ringway-bench: {error}");
-            ExitCode::FAILURE
+            // There, 1 says that something became slower.
+            let is_compare = matches!(cli.command, Command::Compare(_));
+            ExitCode::from(if is_compare { 2 } else { 1 })
         }
     }
 }
