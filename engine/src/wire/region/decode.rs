@@ -20,12 +20,11 @@ use super::descriptor::Descriptor;
 use super::shape::Shape;
 use super::{HEAD_BYTES, REGION_ALIGNMENT, RegionKind, padded};
 
-/// What values are aligned to: no type needs more.
-const VALUE_ALIGNMENT: usize = align_of::<i128>();
+/// Words are aligned to their size, and a region to a multiple of that.
+const WORD_BYTES: usize = size_of::<i128>();
 
-const _: () = assert!(
-    VALUE_ALIGNMENT == size_of::<i128>() && REGION_ALIGNMENT.is_multiple_of(VALUE_ALIGNMENT)
-);
+const _: () =
+    assert!(WORD_BYTES == align_of::<i128>() && REGION_ALIGNMENT.is_multiple_of(WORD_BYTES));
 
 /// Up to this size a region is copied word by word.
 const IN_WORDS_BYTES_MAX: usize = 4096;
@@ -178,7 +177,7 @@ impl RegionDecoder {
         if rows > BATCH_ROWS_MAX {
             return Err(RegionError::malformed(format_args!("{rows} rows")));
         }
-        let is_aligned = region.as_ptr().addr().is_multiple_of(VALUE_ALIGNMENT);
+        let is_aligned = region.as_ptr().addr().is_multiple_of(REGION_ALIGNMENT);
         let copies = copies || !is_aligned;
         let mut columns = Columns::new(&self.descriptor, &region, padded(start), copies);
         let batch = guarded(|| {
@@ -212,24 +211,28 @@ fn guarded<T>(call: impl FnOnce() -> Result<T, RegionError>) -> Result<T, Region
     })
 }
 
-/// A copy that is aligned for any type. A few words have memory of their own sooner than a buffer
-/// at a line of its own.
+/// A copy that begins at a multiple of [`REGION_ALIGNMENT`]. Where it is small, it is a part of a
+/// few words more: memory of any alignment is had sooner.
 fn in_words(region: &[u8]) -> Buffer {
     if region.len() > IN_WORDS_BYTES_MAX {
         return Buffer::from(region);
     }
-    let (words, rest) = region.as_chunks::<VALUE_ALIGNMENT>();
-    let mut last = [0; VALUE_ALIGNMENT];
+    let (words, rest) = region.as_chunks::<WORD_BYTES>();
+    let mut last = [0; WORD_BYTES];
     last[..rest.len()].copy_from_slice(rest);
     let last = (!rest.is_empty()).then_some(&last);
-    let mut copy = Vec::with_capacity(words.len() + 1);
+    let mut copy = Vec::<i128>::with_capacity(REGION_ALIGNMENT / WORD_BYTES + words.len() + 1);
+    let before = copy.as_ptr().addr().wrapping_neg() % REGION_ALIGNMENT;
+    copy.resize(before / WORD_BYTES, 0);
+    // There is room for all, so it stays where it is.
     copy.extend(
         words
             .iter()
             .chain(last)
             .map(|word| i128::from_ne_bytes(*word)),
     );
-    let copy = Buffer::from_vec(copy);
+    let mut copy = Buffer::from_vec(copy);
+    copy.advance(before);
     match rest.is_empty() {
         true => copy,
         false => copy.slice_with_length(0, region.len()),
