@@ -15,11 +15,12 @@ use crate::error::BenchError;
 use crate::hdr_log::HdrLog;
 use crate::host::{self, Host, VERSION};
 use crate::idle::Program;
+use crate::peers::PeerArgs;
 use crate::report::{self, ReportArgs};
 use crate::selection::Selection;
 use crate::transport::Transport;
 use crate::{
-    columnar, compare, edge, idle, job, latency, load, rerun, results, ring, sizes, table,
+    columnar, compare, edge, idle, job, latency, load, peers, rerun, results, ring, sizes, table,
 };
 
 /// Runs of each contender where the user does not say, and in a smoke run.
@@ -66,6 +67,8 @@ pub enum Command {
     Columnar,
     /// Jobs: queries of Nexmark, joins, exchanges and the flights, beside hand-written loops.
     Job,
+    /// What people would pick instead: in a process, between processes, over TCP, and engines.
+    Peers,
     /// What is spent while nothing happens: CPU, memory, and the time to a first row.
     Idle(IdleArgs),
     /// The machine, and how far apart its two cores are.
@@ -82,6 +85,9 @@ pub enum Command {
     /// The other process of a case of `latency`; it is started by the harness.
     #[command(hide = true)]
     Echo(EchoArgs),
+    /// The other process of a case of `peers`; it is started by the harness.
+    #[command(hide = true)]
+    Peer(PeerArgs),
     /// The same of an edge over shared memory.
     #[command(hide = true)]
     ReceiveShared(SharedReceiveArgs),
@@ -270,6 +276,7 @@ pub fn run(cli: &Cli) -> Result<Answer, BenchError> {
         Command::Report(args) => return report::run(args, common),
         Command::Host => return about_host(common).map(Answer::good),
         Command::Echo(args) => return latency::echo(args.echo, args.cpu).map(Answer::good),
+        Command::Peer(args) => return peers::take_part(args, common.smoke).map(Answer::good),
         Command::Receive(args) => {
             return edge::socket::receive(args.carrier, args.cpu).map(Answer::good);
         }
@@ -320,6 +327,7 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         Command::Sizes(args) => args.each(|over| sizes::measure(&mut harness, over))?,
         Command::Columnar => columnar::measure(&mut harness)?,
         Command::Job => job::measure(&mut harness, &data)?,
+        Command::Peers => peers::measure(&mut harness)?,
         Command::Idle(args) => {
             let path = args.ringway.clone().or_else(program_beside_this);
             let program = path.as_deref().map(|path| Program { path, data: &data });
@@ -327,6 +335,7 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         }
         Command::Host
         | Command::Table(_)
+        | Command::Peer(_)
         | Command::Compare(_)
         | Command::Report(_)
         | Command::Receive(_)
@@ -395,7 +404,7 @@ fn seconds(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "must be from 0.001 to 3600".to_owned())
 }
 
-fn cpu(text: &str) -> Result<CpuId, String> {
+pub(crate) fn cpu(text: &str) -> Result<CpuId, String> {
     let number = text.parse().map(CpuId);
     number.map_err(|_| format!("{text:?} is no CPU"))
 }

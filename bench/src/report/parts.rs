@@ -25,6 +25,7 @@ const PARTS: &[&str] = &[
     "sizes",
     "columnar",
     "job",
+    "peers",
     "idle",
 ];
 
