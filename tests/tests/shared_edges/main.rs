@@ -11,5 +11,6 @@ mod meeting;
 mod rig;
 mod rows;
 mod scenarios;
+mod scribbles;
 mod strangers;
 mod users;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use arrow::array::RecordBatch;
 use ringway::edge::remote::RemoteOptions;
 use ringway::edge::shared::Sharing;
-use ringway::edge::{EdgeOptions, Ending, Receiver, RejectReason, Sender, Transport};
+use ringway::edge::{EdgeOptions, Ending, Popped, Receiver, RejectReason, Sender, Transport};
 use ringway_netio::driver::DriverChoice;
 use ringway_netio::frame::{Ending as WireEnding, Identity};
 use ringway_netio::session::{
@@ -396,6 +396,76 @@ fn a_sender_that_never_answers_the_offer_is_waited_for_so_long_and_named() {
     until(LONG, "the door is shut", || {
         UnixStream::connect_addr(&address(sender.token())).is_err()
     });
+}
+
+/// Names of doors can be listed by anybody, and anybody may stand before one.
+#[test]
+fn strangers_that_fill_the_queue_of_a_door_make_its_edge_one_over_a_socket() {
+    for sharing in [Sharing::Prefer, Sharing::Require] {
+        let (out, back) = pair();
+        let receiver = HandReceiver::offer(back);
+        let door = address(receiver.token);
+        let crowd: Vec<UnixStream> = std::iter::from_fn(|| {
+            let stranger = rustix::net::socket_with(
+                rustix::net::AddressFamily::UNIX,
+                rustix::net::SocketType::STREAM,
+                rustix::net::SocketFlags::NONBLOCK,
+                None,
+            );
+            let stranger = stranger.unwrap();
+            let name = door.as_abstract_name().unwrap();
+            let name = rustix::net::SocketAddrUnix::new_abstract_name(name).unwrap();
+            let connected = rustix::net::connect(&stranger, &name);
+            connected.ok().map(|()| UnixStream::from(stranger))
+        })
+        .take(10_000)
+        .collect();
+        assert!(!crowd.is_empty() && crowd.len() < 10_000);
+        let edge = edge(sharing, LONG);
+        let mut sender: Sender<RecordBatch> = edge.sender(out, &EdgeOptions::named("strangers"));
+        match sharing {
+            Sharing::Require => {
+                let why = why_closed(&mut sender);
+                assert!(why.contains("cannot be met at a Unix socket"), "{why}");
+            }
+            _ => {
+                until(LONG, "it is decided", || sender.poll_transport().is_some());
+                assert_eq!(sender.transport(), Transport::Socket);
+                let why = sender.why_not_shared().unwrap();
+                assert!(why.contains("cannot be met at a Unix socket"), "{why}");
+            }
+        }
+    }
+}
+
+/// A peer that has met may still say what it likes where the two began.
+#[test]
+fn bytes_on_the_connection_of_a_shared_edge_mean_nothing() {
+    const END: u32 = 32;
+    let bell = Bell::descriptor().unwrap();
+    let (mut sender, mut receiver) = open_receiver(Sharing::Require, LONG);
+    let outgoing = Outgoing::new(&LinkConfig::default(), &bell).unwrap();
+    let mut knock = UnixStream::connect_addr(&address(sender.token())).unwrap();
+    RIGHT.send(&knock, SENDER, sender.token(), outgoing.descriptors());
+    sender.transmit();
+    let answer = passing::Receiving::<3>::new()
+        .poll(&knock)
+        .unwrap()
+        .unwrap();
+    let mut producer = outgoing.meet(answer.descriptors).unwrap();
+    for _ in 0..100 {
+        sender.stream.write_all(&[0xff; 1000]).unwrap();
+        knock.write_all(&[0xff; 100]).unwrap();
+    }
+    until(LONG, "they have met", || {
+        receiver.poll_transport() == Some(Transport::Shared)
+    });
+    assert_eq!(receiver.try_pop(), Popped::Empty);
+    producer.push_small(END, &[]).unwrap();
+    producer.flush();
+    let (batches, ending) = all(&mut receiver);
+    assert!(batches.is_empty());
+    assert_eq!(ending, Ending::End);
 }
 
 #[test]
