@@ -6,17 +6,23 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use ringway::placement::CpuId;
 
+use crate::answer::Answer;
 use crate::case::Report;
+use crate::compare::CompareArgs;
 use crate::contest::{Harness, Settings};
 use crate::cpus::CpuPair;
 use crate::error::BenchError;
-use crate::host::Host;
+use crate::host::{self, Host, VERSION};
 use crate::idle::Program;
-use crate::{columnar, edge, idle, job, latency, ring, table};
+use crate::selection::Selection;
+use crate::{columnar, compare, edge, idle, job, latency, rerun, results, ring, table};
 
 /// Runs of each contender where the user does not say, and in a smoke run.
 const RUNS: usize = 9;
 const SMOKE_RUNS: usize = 2;
+
+/// Seconds of a run where the user does not say.
+pub(crate) const SECONDS: f64 = 0.5;
 
 /// Measures Ringway beside what one would pick instead, in one run.
 #[derive(Clone, Debug, Parser)]
@@ -28,6 +34,13 @@ pub struct Cli {
     /// How.
     #[command(flatten)]
     pub common: CommonArgs,
+}
+
+impl Cli {
+    /// Whether the flags select this pair, as far as the subcommand measures it.
+    pub fn selects(&self, name: &str, baseline_name: &str) -> bool {
+        self.common.selection().takes(name, baseline_name)
+    }
 }
 
 /// What to measure.
@@ -50,6 +63,8 @@ pub enum Command {
     Host,
     /// Results of earlier runs as a Markdown table.
     Table(TableArgs),
+    /// Two files with results side by side: what became faster, what slower.
+    Compare(CompareArgs),
     /// The other process of a case that needs one; it is started by the harness.
     #[command(hide = true)]
     Receive(ReceiveArgs),
@@ -65,7 +80,7 @@ pub enum Command {
 }
 
 /// How to measure.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Args)]
 pub struct CommonArgs {
     /// Print one JSON object, {"cases": [...]}, instead of a table.
     #[arg(long, global = true)]
@@ -74,7 +89,7 @@ pub struct CommonArgs {
     #[arg(long, global = true)]
     pub smoke: bool,
     /// Seconds of one run.
-    #[arg(long, global = true, value_name = "S", default_value_t = 0.5, value_parser = seconds)]
+    #[arg(long, global = true, value_name = "S", default_value_t = SECONDS, value_parser = seconds)]
     pub seconds: f64,
     /// Runs of each contender; medians are over them [default: 9, with --smoke 2].
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
@@ -82,12 +97,28 @@ pub struct CommonArgs {
     /// Measure only the cases whose name contains this.
     #[arg(long, global = true, value_name = "TEXT")]
     pub only: Option<String>,
+    /// Measure only beside the baselines whose name contains this.
+    #[arg(long, global = true, value_name = "TEXT")]
+    pub against: Option<String>,
+    /// --only and --against are whole names.
+    #[arg(long, global = true)]
+    pub exact: bool,
     /// The CPUs of the two parties, such as 2,3 [default: the first two that are allowed].
     #[arg(long, global = true, value_name = "A,B")]
     pub cpus: Option<CpuPair>,
     /// The folder that has flights.parquet [default: docs/examples/data of the sources].
     #[arg(long, global = true, value_name = "DIR")]
     pub data: Option<PathBuf>,
+}
+
+impl CommonArgs {
+    fn selection(&self) -> Selection {
+        Selection {
+            only: self.only.clone().unwrap_or_default(),
+            against: self.against.clone().unwrap_or_default(),
+            exact: self.exact,
+        }
+    }
 }
 
 /// Which edge to measure.
@@ -193,25 +224,35 @@ pub struct TableArgs {
     pub files: Vec<PathBuf>,
 }
 
-/// Runs one command, and returns what belongs on stdout.
+/// Runs one command, and returns what it has to say.
 ///
 /// # Errors
 /// When a result is wrong, or something that is needed is not there: the message says what.
-pub fn run(cli: &Cli) -> Result<String, BenchError> {
+pub fn run(cli: &Cli) -> Result<Answer, BenchError> {
     let common = &cli.common;
-    let report = match &cli.command {
-        Command::Host => return host(common),
-        Command::Table(args) => read(&args.files)?,
-        Command::Echo(args) => return latency::echo(args.echo, args.cpu),
-        Command::Receive(args) => return edge::socket::receive(args.carrier, args.cpu),
-        Command::ReceiveShared(args) => return receive_shared(args),
-        Command::EchoShared(args) => return echo_shared(args),
-        command => measure(command, common)?,
+    let text = match &cli.command {
+        Command::Compare(args) => {
+            return compare::run(args, &common.selection(), common.json);
+        }
+        Command::Host => about_host(common)?,
+        Command::Table(args) => shown(&results::read_all(&args.files)?, common)?,
+        Command::Echo(args) => latency::echo(args.echo, args.cpu)?,
+        Command::Receive(args) => edge::socket::receive(args.carrier, args.cpu)?,
+        Command::ReceiveShared(args) => receive_shared(args)?,
+        Command::EchoShared(args) => echo_shared(args)?,
+        command => shown(
+            &described(measure(command, common)?, command, common)?,
+            common,
+        )?,
     };
+    Ok(Answer::good(text))
+}
+
+fn shown(report: &Report, common: &CommonArgs) -> Result<String, BenchError> {
     if common.json {
-        return Ok(serde_json::to_string(&report)? + "\n");
+        return Ok(serde_json::to_string(report)? + "\n");
     }
-    Ok(table::markdown(&report))
+    Ok(table::markdown(report))
 }
 
 fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError> {
@@ -222,7 +263,7 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         smoke: common.smoke,
         cpus: CpuPair::choose(common.cpus)?,
     });
-    harness.only = common.only.clone().unwrap_or_default();
+    harness.selection = common.selection();
     let data = common.data.clone().unwrap_or_else(job::data_folder);
     match command {
         Command::Ring => ring::measure(&mut harness)?,
@@ -250,12 +291,29 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         }
         Command::Host
         | Command::Table(_)
+        | Command::Compare(_)
         | Command::Receive(_)
         | Command::Echo(_)
         | Command::ReceiveShared(_)
         | Command::EchoShared(_) => unreachable!("they measure no case"),
     }
     Ok(harness.finish())
+}
+
+/// The report with what one must know to trust it, and to measure it again.
+fn described(
+    mut report: Report,
+    command: &Command,
+    common: &CommonArgs,
+) -> Result<Report, BenchError> {
+    for case in &mut report.cases {
+        case.rerun = rerun::of_case(command, common, case);
+    }
+    report.command = rerun::of_all(command, common);
+    report.host = Some(Host::read(CpuPair::choose(common.cpus)?)?);
+    report.version = VERSION.to_owned();
+    report.date = host::now();
+    Ok(report)
 }
 
 fn receive_shared(args: &SharedReceiveArgs) -> Result<String, BenchError> {
@@ -276,28 +334,12 @@ fn echo_shared(args: &SharedEchoArgs) -> Result<String, BenchError> {
     latency::shared::echo(args.echo, &trips, args.cpu)
 }
 
-fn host(common: &CommonArgs) -> Result<String, BenchError> {
+fn about_host(common: &CommonArgs) -> Result<String, BenchError> {
     let host = Host::read(CpuPair::choose(common.cpus)?)?;
     if common.json {
         return Ok(serde_json::to_string(&host)? + "\n");
     }
     Ok(host.text())
-}
-
-fn read(files: &[PathBuf]) -> Result<Report, BenchError> {
-    let mut all = Report::default();
-    for file in files {
-        let name = file.display().to_string();
-        let text = std::fs::read_to_string(file).map_err(|error| named(&name, &error))?;
-        let report: Report = serde_json::from_str(&text).map_err(|error| named(&name, &error))?;
-        all.cases.extend(report.cases);
-        all.left_out.extend(report.left_out);
-    }
-    Ok(all)
-}
-
-fn named(file: &str, error: &dyn std::error::Error) -> BenchError {
-    BenchError::new(error.to_string()).within(file)
 }
 
 fn program_beside_this() -> Option<PathBuf> {
@@ -345,6 +387,8 @@ mod tests {
             "ring --runs 0",
             "ring --cpus 1",
             "table",
+            "compare a.json",
+            "compare a.json b.json --threshold -1",
             "",
         ] {
             let words = format!("ringway-bench {words}");

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use crate::case::{Case, Line, Placement, Report, median};
+use crate::case::{Case, LeftOut, Line, Placement, Report, median};
 use crate::cpus::CpuPair;
 use crate::error::BenchError;
 use crate::latencies::Latencies;
 use crate::line_probe::line_ns;
 use crate::noise::{NoiseWatch, spread};
 use crate::progress::Progress;
+use crate::selection::Selection;
 use crate::spent::Spent;
 
 /// Pairs of runs that are measured at most, as a multiple of those wanted: where the placement
@@ -73,8 +74,8 @@ pub(crate) struct Contest<'a> {
 pub(crate) struct Harness {
     pub(crate) settings: Settings,
     pub(crate) progress: Progress,
-    /// Cases whose name does not contain this are left out.
-    pub(crate) only: String,
+    /// The cases that are wanted.
+    pub(crate) selection: Selection,
     report: Report,
 }
 
@@ -91,14 +92,14 @@ impl Harness {
         Self {
             settings,
             progress: Progress::new(),
-            only: String::new(),
+            selection: Selection::default(),
             report: Report::default(),
         }
     }
 
     /// Whether a case is wanted at all.
     pub(crate) fn wants(&self, name: &str) -> bool {
-        name.contains(&self.only)
+        self.selection.takes_name(name)
     }
 
     /// Measures a case, if it is wanted.
@@ -106,7 +107,7 @@ impl Harness {
     /// # Errors
     /// When a contender cannot run, or its result is wrong; the error names the case.
     pub(crate) fn measure(&mut self, mut contest: Contest<'_>) -> Result<(), BenchError> {
-        if !self.wants(&contest.name) {
+        if !self.selection.takes(&contest.name, contest.baseline_name) {
             return Ok(());
         }
         let case = self.case_of(&mut contest);
@@ -115,14 +116,37 @@ impl Harness {
         Ok(())
     }
 
-    /// Adds a case that was measured elsewhere.
+    /// Adds a case that was measured elsewhere, if it is wanted.
     pub(crate) fn add(&mut self, case: Case) {
+        if !self.selection.takes(&case.name, &case.baseline_name) {
+            return;
+        }
         let elapsed_s = self.progress.elapsed().as_secs();
         let (name, baseline) = (&case.name, &case.baseline_name);
         let ratio = case.ratio.or(case.latency_ratio).unwrap_or_default();
         let done = format!("{elapsed_s:>5} s  {name} against {baseline}: {ratio:.2}");
         self.progress.done(&done);
         self.report.cases.push(case);
+    }
+
+    /// Says that a case, if it is wanted, has a baseline that is not in this build.
+    pub(crate) fn leave_out_unbuilt(&mut self, name: &str, baseline_name: &str, feature: &str) {
+        let why = format!("it is not built in; build with --features {feature} to have it");
+        self.leave_out(name, baseline_name, &why);
+    }
+
+    /// Says that a case, if it is wanted, cannot be measured here, and what to do to have it.
+    pub(crate) fn leave_out(&mut self, name: &str, baseline_name: &str, why: &str) {
+        if !self.wants(name) {
+            return;
+        }
+        let skipped = format!("        {name} against {baseline_name} is left out: {why}");
+        self.progress.done(&skipped);
+        self.report.left_out.push(LeftOut {
+            name: name.to_owned(),
+            baseline_name: baseline_name.to_owned(),
+            why: why.to_owned(),
+        });
     }
 
     pub(crate) fn finish(self) -> Report {
@@ -241,6 +265,9 @@ impl Harness {
             runs: used.len(),
             min: ours.iter().copied().fold(f64::INFINITY, f64::min),
             max: ours.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            runs_ours: ours,
+            runs_baseline: baseline,
+            rerun: String::new(),
             cpu_s_per_gb: cpu_s_per_gb(ours_runs()),
             baseline_cpu_s_per_gb: cpu_s_per_gb(baselines()),
             switches_per_s: switches_per_s(ours_runs()),
@@ -447,10 +474,25 @@ mod tests {
     #[test]
     fn a_case_that_is_not_wanted_is_not_run() {
         let mut harness = Harness::new(settings(true));
-        harness.only = "another".to_owned();
+        harness.selection.only = "another".to_owned();
         let wrong: Contender<'_> = Box::new(|_| Err(BenchError::new("ran")));
         harness.measure(contest(wrong, Measure::Rate)).unwrap();
         assert!(harness.finish().cases.is_empty());
+    }
+
+    #[test]
+    fn what_can_not_be_measured_is_said_where_it_was_wanted() {
+        let mut harness = Harness::new(settings(true));
+        harness.only = "shared".to_owned();
+        harness.leave_out_unbuilt("edge/shared/raw64", "a peer", "peer");
+        harness.leave_out("edge/local/row", "a peer", "there is none");
+        let report = harness.finish();
+        assert!(report.cases.is_empty());
+        let [left_out] = &report.left_out[..] else {
+            panic!("{report:?}");
+        };
+        assert_eq!(left_out.name, "edge/shared/raw64");
+        assert!(left_out.why.contains("--features peer"), "{left_out:?}");
     }
 
     #[test]
