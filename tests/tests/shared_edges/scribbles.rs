@@ -276,6 +276,8 @@ fn a_peer_that_is_killed_while_they_meet_is_gone_and_leaves_nothing() {
             let out = TcpStream::connect(("127.0.0.1", port)).unwrap();
             let mut sender: Sender<RecordBatch> = edge.sender(out, &named);
             kill(child);
+            // Who sends nothing need not know.
+            let _ = sender.push(data(0..10));
             until(LONG, "the sender learns of it", || {
                 sender.poll_transport();
                 sender.is_closed()

@@ -164,13 +164,20 @@ fn address(token: u128) -> SocketAddr {
     SocketAddr::from_abstract_name(name).unwrap()
 }
 
-/// How long who waits for a silent peer does so; others wait long enough for a busy machine.
+/// How long who waits for a silent peer does so.
 const PATIENCE: Duration = Duration::from_millis(300);
 
+/// How long others wait: enough for a busy machine, and no longer, since what waits is open.
+const UNHURRIED: Duration = Duration::from_secs(15);
+
 fn edge(sharing: Sharing, patience: Duration) -> RemoteEdge {
+    edge_over(DriverChoice::Epoll, sharing, patience)
+}
+
+fn edge_over(driver: DriverChoice, sharing: Sharing, patience: Duration) -> RemoteEdge {
     let mut remote = RemoteOptions::default().sharing(sharing).identity(IDENTITY);
     remote.stalled_after = patience;
-    RemoteEdge::new("strangers", DriverChoice::Epoll, remote)
+    RemoteEdge::new("strangers", driver, remote)
 }
 
 /// A sender by hand.
@@ -285,7 +292,7 @@ fn a_sender_that_knocks_with_a_wrong_hello_shares_no_memory_and_is_named() {
     let bell = Bell::descriptor().unwrap();
     for wrong in WRONG {
         for sharing in [Sharing::Require, Sharing::Prefer] {
-            let (mut sender, mut receiver) = open_receiver(sharing, LONG);
+            let (mut sender, mut receiver) = open_receiver(sharing, UNHURRIED);
             let outgoing = Outgoing::new(&LinkConfig::default(), &bell).unwrap();
             let knock = UnixStream::connect_addr(&address(sender.token())).unwrap();
             wrong.send(&knock, SENDER, sender.token(), outgoing.descriptors());
@@ -315,7 +322,7 @@ fn a_sender_that_knocks_with_a_wrong_hello_shares_no_memory_and_is_named() {
 fn a_receiver_that_answers_with_a_wrong_hello_is_named_and_nothing_is_sent() {
     let bell = Bell::descriptor().unwrap();
     for wrong in WRONG {
-        let (mut sender, receiver) = open_sender(Sharing::Prefer, LONG);
+        let (mut sender, receiver) = open_sender(Sharing::Prefer, UNHURRIED);
         sender.push(data(0..10)).unwrap();
         let knock = receiver.accept();
         let incoming = Incoming::new(&bell).unwrap();
@@ -372,14 +379,14 @@ fn a_receiver_that_goes_silent_after_the_knock_is_waited_for_so_long_and_named()
 
 #[test]
 fn a_receiver_that_refuses_the_knock_gets_the_edge_over_its_socket() {
-    let (mut sender, receiver) = open_sender(Sharing::Prefer, LONG);
+    let (mut sender, receiver) = open_sender(Sharing::Prefer, UNHURRIED);
     drop(receiver.accept());
     until(LONG, "it is decided", || sender.poll_transport().is_some());
     assert_eq!(sender.transport(), Transport::Socket);
     let why = sender.why_not_shared().unwrap();
     assert!(why.contains("has refused to share memory"), "{why}");
 
-    let (mut sender, receiver) = open_sender(Sharing::Require, LONG);
+    let (mut sender, receiver) = open_sender(Sharing::Require, UNHURRIED);
     drop(receiver.accept());
     let why = why_closed(&mut sender);
     assert!(why.contains("no shared memory"), "{why}");
@@ -396,6 +403,62 @@ fn a_sender_that_never_answers_the_offer_is_waited_for_so_long_and_named() {
     until(LONG, "the door is shut", || {
         UnixStream::connect_addr(&address(sender.token())).is_err()
     });
+}
+
+#[test]
+fn a_receiver_that_is_gone_before_its_answer_is_a_lost_peer() {
+    let (mut sender, receiver) = open_sender(Sharing::Require, UNHURRIED);
+    let _knock = receiver.accept();
+    drop(receiver);
+    let why = why_closed(&mut sender);
+    assert!(!why.contains("has not answered"), "{why}");
+}
+
+/// Its answer and its end may be seen at once, while the thread does something else: here it lets
+/// others in.
+#[test]
+fn a_sender_that_is_gone_when_it_is_let_in_is_a_lost_peer() {
+    const SENDERS: usize = 20;
+    let bell = Bell::descriptor().unwrap();
+    for driver in [DriverChoice::Epoll, DriverChoice::Auto] {
+        let edge = edge_over(driver, Sharing::Require, UNHURRIED);
+        let opened = (0..SENDERS).map(|_| {
+            let (out, back) = pair();
+            let receiver = edge.receiver::<RecordBatch>(back, &EdgeOptions::named("strangers"));
+            let sender = HandSender::greet(out);
+            let outgoing = Outgoing::new(&LinkConfig::default(), &bell).unwrap();
+            let knock = UnixStream::connect_addr(&address(sender.token())).unwrap();
+            RIGHT.send(&knock, SENDER, sender.token(), outgoing.descriptors());
+            (sender, receiver, knock)
+        });
+        let opened: Vec<_> = opened.collect();
+        let left: Vec<_> = opened
+            .into_iter()
+            .map(|(mut sender, receiver, knock)| {
+                sender.transmit();
+                drop((sender, knock));
+                receiver
+            })
+            .collect();
+        for mut receiver in left {
+            let (batches, ending) = all(&mut receiver);
+            assert!(batches.is_empty());
+            failure(&ending);
+        }
+    }
+}
+
+#[test]
+fn a_receiver_that_is_gone_before_its_offer_is_a_lost_peer() {
+    for sharing in [Sharing::Prefer, Sharing::Require] {
+        let remote = RemoteOptions::default().sharing(sharing);
+        let edge = RemoteEdge::new("strangers", DriverChoice::Epoll, remote);
+        let (out, back) = pair();
+        let mut sender: Sender<RecordBatch> = edge.sender(out, &EdgeOptions::named("strangers"));
+        sender.push(data(0..10)).unwrap();
+        drop(back);
+        why_closed(&mut sender);
+    }
 }
 
 /// Names of doors can be listed by anybody, and anybody may stand before one.
@@ -421,7 +484,7 @@ fn strangers_that_fill_the_queue_of_a_door_make_its_edge_one_over_a_socket() {
         .take(10_000)
         .collect();
         assert!(!crowd.is_empty() && crowd.len() < 10_000);
-        let edge = edge(sharing, LONG);
+        let edge = edge(sharing, UNHURRIED);
         let mut sender: Sender<RecordBatch> = edge.sender(out, &EdgeOptions::named("strangers"));
         match sharing {
             Sharing::Require => {
@@ -443,7 +506,7 @@ fn strangers_that_fill_the_queue_of_a_door_make_its_edge_one_over_a_socket() {
 fn bytes_on_the_connection_of_a_shared_edge_mean_nothing() {
     const END: u32 = 32;
     let bell = Bell::descriptor().unwrap();
-    let (mut sender, mut receiver) = open_receiver(Sharing::Require, LONG);
+    let (mut sender, mut receiver) = open_receiver(Sharing::Require, UNHURRIED);
     let outgoing = Outgoing::new(&LinkConfig::default(), &bell).unwrap();
     let mut knock = UnixStream::connect_addr(&address(sender.token())).unwrap();
     RIGHT.send(&knock, SENDER, sender.token(), outgoing.descriptors());
@@ -471,7 +534,7 @@ fn bytes_on_the_connection_of_a_shared_edge_mean_nothing() {
 #[test]
 fn strangers_at_the_door_keep_the_sender_out_of_nothing() {
     let (out, back) = pair();
-    let edge = edge(Sharing::Require, LONG);
+    let edge = edge(Sharing::Require, UNHURRIED);
     let mut receiver = edge.receiver::<RecordBatch>(back, &EdgeOptions::named("strangers"));
     // The name of the door is in the offer, and in /proc/net/unix for anybody.
     let mut peeked = [0; 512];
