@@ -9,6 +9,8 @@ use ringway::element::StreamElement;
 
 use crate::error::BenchError;
 
+use super::socket::Load;
+
 /// Different one-row batches.
 const ONE_ROW_BATCHES: i64 = 1024;
 /// Different record batches: as many as two caches hold, so that the edge is measured and
@@ -58,6 +60,20 @@ pub(crate) fn record_batches() -> Elements<RecordBatch> {
     )
 }
 
+/// The batches of a load.
+pub(crate) fn of_load(load: Load) -> Elements<RecordBatch> {
+    let prebuilt = load.prebuilt();
+    Elements::of(
+        prebuilt.batches(prebuilt.distinct()),
+        // Event times go on from one batch to the next.
+        |batch| {
+            let times = batch.column(0).as_primitive::<Int64Type>().values();
+            Some(times.first()? / times.len() as i64)
+        },
+        load.bytes() as u64,
+    )
+}
+
 impl<B: Payload> Elements<B> {
     fn of(batches: impl Iterator<Item = B>, number_of: fn(&B) -> Option<i64>, bytes: u64) -> Self {
         Self {
@@ -91,6 +107,16 @@ impl<B: Payload> Elements<B> {
     }
 }
 
+/// Takes what comes, and knows in the end whether it was right.
+pub(crate) trait Take<B>: Send {
+    /// Takes an element, and drops it.
+    fn take(&mut self, element: StreamElement<B>);
+
+    /// # Errors
+    /// When something was lost, doubled, changed or out of order.
+    fn finish(self) -> Result<(), BenchError>;
+}
+
 /// Knows which element comes next.
 pub(crate) struct Checker<B> {
     number_of: fn(&B) -> Option<i64>,
@@ -101,14 +127,9 @@ pub(crate) struct Checker<B> {
     expected: u64,
 }
 
-impl<B> Checker<B> {
-    pub(crate) fn is_done(&self) -> bool {
-        self.taken == self.expected
-    }
-
-    /// Takes an element, and drops it.
+impl<B: Payload> Take<B> for Checker<B> {
     #[inline]
-    pub(crate) fn take(&mut self, element: StreamElement<B>) {
+    fn take(&mut self, element: StreamElement<B>) {
         let number = match &element {
             StreamElement::Data(batch) => (self.number_of)(batch),
             _ => None,
@@ -121,10 +142,8 @@ impl<B> Checker<B> {
         }
     }
 
-    /// # Errors
-    /// When something was lost, doubled or out of order.
-    pub(crate) fn finish(self) -> Result<(), BenchError> {
-        if self.wrong == 0 && self.is_done() {
+    fn finish(self) -> Result<(), BenchError> {
+        if self.wrong == 0 && self.taken == self.expected {
             return Ok(());
         }
         Err(BenchError::new(format!(
@@ -136,6 +155,7 @@ impl<B> Checker<B> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::socket::Kind;
     use super::*;
 
     fn check<B: Payload>(elements: &Elements<B>) {
@@ -156,5 +176,9 @@ mod tests {
     fn an_element_that_is_missing_is_found() {
         check(&one_row_batches());
         check(&record_batches());
+        check(&of_load(Load {
+            kind: Kind::Bytes(8),
+            rows: 7,
+        }));
     }
 }

@@ -3,15 +3,16 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
+use ringway::connect::checksum;
 use serde::{Deserialize, Serialize};
 
 use crate::error::BenchError;
 
 /// Bytes of all prebuilt batches together, so that what is measured is neither one batch that
 /// stays in a cache nor the memory of the machine.
-pub(in crate::edge) const PREBUILT_BYTES: usize = 4 << 20;
+pub(crate) const PREBUILT_BYTES: usize = 4 << 20;
 const PREBUILT_BATCHES_MIN: usize = 4;
 const PREBUILT_BATCHES_MAX: usize = 1024;
 
@@ -20,40 +21,48 @@ const TEXT_BYTES: usize = 100;
 
 /// What a batch is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::edge) enum Kind {
+pub(crate) enum Kind {
     /// `event_time` and `value`, both int64.
     Int64,
     /// `event_time` and a text of 100 bytes.
     String100,
+    /// `event_time` and so many bytes, a multiple of four.
+    Bytes(usize),
 }
 
 /// The batches of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::edge) struct Load {
+pub(crate) struct Load {
     pub(crate) kind: Kind,
     /// Rows of a batch.
     pub(crate) rows: usize,
 }
 
-/// Rows and their sum: that of all numbers, and of all texts as words.
+/// Rows and their sum: that of all numbers, and of all texts as words. And their order: how often
+/// a row did not begin where the one before ended, as where the prebuilt ones begin anew.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Total {
     pub(crate) rows: u64,
     pub(crate) sum: u64,
+    breaks: u64,
+    last: i64,
 }
 
 /// The batches of a load, made beforehand.
-pub(in crate::edge) struct Prebuilt {
+pub(crate) struct Prebuilt {
     batches: Arc<[RecordBatch]>,
     totals: Vec<Total>,
-    bytes_of_batch: u64,
+    /// Of each batch.
+    bytes: Vec<u64>,
+    is_hashed: bool,
 }
 
 impl Load {
-    pub(in crate::edge) fn schema(self) -> SchemaRef {
+    pub(crate) fn schema(self) -> SchemaRef {
         let value = match self.kind {
             Kind::Int64 => DataType::Int64,
             Kind::String100 => DataType::Utf8,
+            Kind::Bytes(_) => DataType::Binary,
         };
         Arc::new(Schema::new(vec![
             Field::new("event_time", DataType::Int64, true),
@@ -62,16 +71,16 @@ impl Load {
     }
 
     /// Bytes of a batch in Arrow's buffers.
-    pub(in crate::edge) const fn bytes(self) -> usize {
-        match self.kind {
-            Kind::Int64 => self.rows * 2 * size_of::<i64>(),
-            Kind::String100 => {
-                self.rows * (size_of::<i64>() + TEXT_BYTES) + (self.rows + 1) * size_of::<i32>()
-            }
-        }
+    pub(crate) const fn bytes(self) -> usize {
+        let value_bytes = match self.kind {
+            Kind::Int64 => return self.rows * 2 * size_of::<i64>(),
+            Kind::String100 => TEXT_BYTES,
+            Kind::Bytes(bytes) => bytes,
+        };
+        self.rows * (size_of::<i64>() + value_bytes) + (self.rows + 1) * size_of::<i32>()
     }
 
-    pub(in crate::edge) fn prebuilt(self) -> Prebuilt {
+    pub(crate) fn prebuilt(self) -> Prebuilt {
         let batches = PREBUILT_BYTES / self.bytes();
         let batches = batches.clamp(PREBUILT_BATCHES_MIN, PREBUILT_BATCHES_MAX);
         let schema = self.schema();
@@ -79,8 +88,9 @@ impl Load {
         let batches: Vec<RecordBatch> = (0..batches).map(batch).collect();
         Prebuilt {
             totals: batches.iter().map(Total::of).collect(),
+            bytes: vec![self.bytes() as u64; batches.len()],
             batches: batches.into(),
-            bytes_of_batch: self.bytes() as u64,
+            is_hashed: false,
         }
     }
 
@@ -97,6 +107,15 @@ impl Load {
                 let texts = numbers.map(|number| format!("{number:0TEXT_BYTES$}"));
                 Arc::new(StringArray::from_iter_values(texts))
             }
+            Kind::Bytes(bytes) => {
+                let mut value = vec![0x5a; bytes];
+                let values = numbers.map(|number| {
+                    let first = bytes.min(size_of::<i64>());
+                    value[..first].copy_from_slice(&number.to_le_bytes()[..first]);
+                    value.clone()
+                });
+                Arc::new(BinaryArray::from_iter_values(values))
+            }
         };
         let batch = RecordBatch::try_new(Arc::clone(schema), vec![times, values]);
         batch.expect("the columns are those of the schema")
@@ -105,17 +124,56 @@ impl Load {
 
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.kind {
-            Kind::Int64 => "int64",
-            Kind::String100 => "string100",
-        };
-        write!(f, "{kind}/{}", self.rows)
+        let rows = self.rows;
+        match self.kind {
+            Kind::Int64 => write!(f, "int64/{rows}"),
+            Kind::String100 => write!(f, "string100/{rows}"),
+            Kind::Bytes(bytes) => write!(f, "bytes{bytes}/{rows}"),
+        }
     }
 }
 
 impl Prebuilt {
+    /// Batches of any types, of which checksums are compared.
+    ///
+    /// # Errors
+    /// When there is none, or it can't be said how long one is.
+    pub(crate) fn hashed(batches: Vec<RecordBatch>) -> Result<Self, BenchError> {
+        if batches.is_empty() {
+            return Err(BenchError::new("there is no batch to send"));
+        }
+        let bytes = batches.iter().map(|batch| {
+            let columns = batch.columns().iter();
+            let bytes = columns.map(|column| column.to_data().get_slice_memory_size());
+            bytes.sum::<Result<usize, _>>().map(|bytes| bytes as u64)
+        });
+        let hashed = |(at, batch): (usize, &RecordBatch)| {
+            Total::hashed(batch.num_rows() as u64, checksum(batch), at)
+        };
+        Ok(Self {
+            totals: batches.iter().enumerate().map(hashed).collect(),
+            bytes: bytes.collect::<Result<_, _>>()?,
+            batches: batches.into(),
+            is_hashed: true,
+        })
+    }
+
+    /// What the receiver needs to know to make a [`Tally`](super::Tally) of them.
+    pub(crate) fn tallied(&self) -> Option<u64> {
+        self.is_hashed.then(|| self.distinct())
+    }
+
+    pub(crate) fn schema(&self) -> SchemaRef {
+        self.batches[0].schema()
+    }
+
+    /// How many different batches there are.
+    pub(crate) fn distinct(&self) -> u64 {
+        self.batches.len() as u64
+    }
+
     /// The first `count` batches, going round.
-    pub(in crate::edge) fn batches(&self, count: u64) -> impl Iterator<Item = RecordBatch> + use<> {
+    pub(crate) fn batches(&self, count: u64) -> impl Iterator<Item = RecordBatch> + use<> {
         let batches = Arc::clone(&self.batches);
         let mut next = 0;
         (0..count).map(move |_| {
@@ -130,53 +188,96 @@ impl Prebuilt {
     }
 
     /// What they come to.
-    pub(in crate::edge) fn total(&self, count: u64) -> Total {
+    pub(crate) fn total(&self, count: u64) -> Total {
         let mut total = Total::default();
-        let (rounds, rest) = (
-            count / self.totals.len() as u64,
-            count as usize % self.totals.len(),
-        );
-        for (at, batch) in self.totals.iter().enumerate() {
-            let times = rounds + u64::from(at < rest);
+        for (batch, times) in self.totals.iter().zip(self.times(count)) {
             total.rows += batch.rows * times;
             total.sum = total.sum.wrapping_add(batch.sum.wrapping_mul(times));
         }
-        total
+        if self.is_hashed {
+            return total;
+        }
+        total.in_rounds(&self.totals, count)
     }
 
-    /// Bytes of the first `count` batches.
-    pub(in crate::edge) const fn bytes(&self, count: u64) -> u64 {
-        self.bytes_of_batch * count
+    /// Bytes of the first `count` batches, in Arrow's buffers.
+    pub(crate) fn bytes(&self, count: u64) -> u64 {
+        let each = self.bytes.iter().zip(self.times(count));
+        each.map(|(bytes, times)| bytes * times).sum()
+    }
+
+    /// How often each of them is among the first `count`.
+    fn times(&self, count: u64) -> impl Iterator<Item = u64> + use<> {
+        let distinct = self.distinct();
+        let (rounds, rest) = (count / distinct, count % distinct);
+        (0..distinct).map(move |at| rounds + u64::from(at < rest))
     }
 }
 
 impl Total {
-    pub(in crate::edge) fn of(batch: &RecordBatch) -> Self {
+    pub(crate) fn of(batch: &RecordBatch) -> Self {
         let mut total = Self::default();
         total.add(batch);
         total
     }
 
+    /// Of a batch of which the checksum is known; `at` is its place in the round, which the order
+    /// shows by.
+    pub(crate) fn hashed(rows: u64, checksum: u64, at: usize) -> Self {
+        Self {
+            rows,
+            sum: checksum.wrapping_mul(at as u64 + 1),
+            ..Self::default()
+        }
+    }
+
     /// Adds a batch: it is read to the end, as a consumer would.
     #[inline]
-    pub(in crate::edge) fn add(&mut self, batch: &RecordBatch) {
+    pub(crate) fn add(&mut self, batch: &RecordBatch) {
         self.rows += batch.num_rows() as u64;
         let times = batch.column(0).as_primitive::<Int64Type>().values();
+        if let [first, .., last] | [first @ last] = times[..] {
+            self.follow(first, last, 1);
+        }
         self.sum = self.sum.wrapping_add(sum_of_words(times.inner()));
         let values = batch.column(1);
         self.sum = self.sum.wrapping_add(match values.data_type() {
             DataType::Int64 => sum_of_words(values.as_primitive::<Int64Type>().values().inner()),
+            DataType::Binary => {
+                let values = values.as_binary::<i32>();
+                sum_of_values(values.value_offsets(), values.value_data())
+            }
             _ => {
                 let texts = values.as_string::<i32>();
-                let (first, last) = (texts.value_offsets()[0], texts.value_offsets()[texts.len()]);
-                sum_of_halves(&texts.value_data()[first as usize..last as usize])
+                sum_of_values(texts.value_offsets(), texts.value_data())
             }
         });
     }
 
+    /// What was added begins at `first` and ends at `last`; it should begin `step` behind what was
+    /// added before.
+    #[inline]
+    pub(crate) fn follow(&mut self, first: i64, last: i64, step: i64) {
+        self.breaks += u64::from(first != self.last.wrapping_add(step));
+        self.last = last;
+    }
+
+    /// The same in the order of `count` that go round, of which `all` are one round.
+    pub(crate) fn in_rounds(self, all: &[Self], count: u64) -> Self {
+        let Some(last) = count.checked_sub(1) else {
+            return self;
+        };
+        let round = all.len() as u64;
+        Self {
+            breaks: count.div_ceil(round),
+            last: all[(last % round) as usize].last,
+            ..self
+        }
+    }
+
     /// # Errors
     /// When something else came.
-    pub(in crate::edge) fn require(self, expected: Self) -> Result<(), BenchError> {
+    pub(crate) fn require(self, expected: Self) -> Result<(), BenchError> {
         if self == expected {
             return Ok(());
         }
@@ -188,7 +289,7 @@ impl Total {
 
 /// The wrapping sum of the bytes as 64-bit words, the last of which may be shorter.
 #[inline]
-pub(in crate::edge) fn sum_of_words(bytes: &[u8]) -> u64 {
+pub(crate) fn sum_of_words(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);
@@ -196,6 +297,13 @@ pub(in crate::edge) fn sum_of_words(bytes: &[u8]) -> u64 {
         sum.wrapping_add(u64::from_le_bytes(*word))
     });
     sum.wrapping_add(u64::from_le_bytes(last))
+}
+
+/// The sum of all values, whose lengths are multiples of four.
+#[inline]
+fn sum_of_values(offsets: &[i32], bytes: &[u8]) -> u64 {
+    let (first, last) = (offsets[0], offsets[offsets.len() - 1]);
+    sum_of_halves(&bytes[first as usize..last as usize])
 }
 
 /// The sum of the bytes as 32-bit words: texts may come in other batches than they were sent in,
@@ -220,6 +328,7 @@ mod tests {
             (Kind::Int64, 1),
             (Kind::Int64, 1024),
             (Kind::String100, 300),
+            (Kind::Bytes(16), 300),
         ] {
             let load = Load { kind, rows };
             let prebuilt = load.prebuilt();
@@ -234,8 +343,28 @@ mod tests {
     }
 
     #[test]
+    fn batches_that_are_lost_doubled_or_swapped_are_found() {
+        for rows in [1, 300] {
+            let kind = Kind::String100;
+            let prebuilt = Load { kind, rows }.prebuilt();
+            let comes_to = |order: &[usize]| {
+                let batches: Vec<RecordBatch> = prebuilt.batches(4).collect();
+                let mut total = Total::default();
+                order.iter().for_each(|at| total.add(&batches[*at]));
+                total.require(prebuilt.total(4)).is_ok()
+            };
+            assert!(comes_to(&[0, 1, 2, 3]));
+            assert!(!comes_to(&[0, 1, 3]), "one was lost");
+            assert!(!comes_to(&[0, 1, 1, 2, 3]), "one came twice");
+            for swapped in [[1, 0, 2, 3], [0, 2, 1, 3], [0, 1, 3, 2], [3, 1, 2, 0]] {
+                assert!(!comes_to(&swapped), "{swapped:?}");
+            }
+        }
+    }
+
+    #[test]
     fn a_batch_that_comes_in_pieces_comes_to_the_same() {
-        for kind in [Kind::Int64, Kind::String100] {
+        for kind in [Kind::Int64, Kind::String100, Kind::Bytes(12)] {
             let load = Load { kind, rows: 64 };
             let batch = load.batch(3, &load.schema());
             let mut total = Total::of(&batch.slice(0, 13));
@@ -246,7 +375,7 @@ mod tests {
 
     #[test]
     fn the_bytes_of_a_batch_are_those_of_its_buffers() {
-        for kind in [Kind::Int64, Kind::String100] {
+        for kind in [Kind::Int64, Kind::String100, Kind::Bytes(12)] {
             let load = Load { kind, rows: 64 };
             let batch = load.batch(0, &load.schema());
             let buffers = batch.columns().iter().flat_map(|column| {

@@ -16,8 +16,9 @@ use ringway_netio::driver::{DriverChoice, open};
 
 use crate::error::BenchError;
 
-use super::load::{Prebuilt, Total};
+use super::load::Prebuilt;
 use super::peer::{Meter, Received};
+use super::tally::Tally;
 
 /// Elements that are pushed between two turns at most: what a step of a task does.
 pub(in crate::edge) const STEP_ELEMENTS: usize = 256;
@@ -42,6 +43,19 @@ pub(crate) enum Idle {
     Spin,
     /// It sleeps at once.
     Park,
+}
+
+impl Idle {
+    pub(crate) const ALL: [Self; 3] = [Self::Spin, Self::Adaptive, Self::Park];
+
+    /// As the names of cases have it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Spin => "spin",
+            Self::Adaptive => "adaptive",
+            Self::Park => "park",
+        }
+    }
 }
 
 /// The links of this thread.
@@ -132,8 +146,22 @@ impl OwnLinks {
     /// As for `turn`.
     #[inline]
     pub(crate) fn rest(&mut self, has_worked: bool) -> Result<(), BenchError> {
+        self.rest_until(has_worked, || Some(SLEEP_MAX))
+    }
+
+    /// As [`Self::rest`], without sleeping longer than `limit` says when it comes to that; none
+    /// is not at all.
+    ///
+    /// # Errors
+    /// As for `turn`.
+    #[inline]
+    pub(crate) fn rest_until(
+        &mut self,
+        has_worked: bool,
+        limit: impl FnOnce() -> Option<Duration>,
+    ) -> Result<(), BenchError> {
         if !has_worked {
-            return self.rest_more();
+            return self.rest_more(limit);
         }
         if self.is_armed {
             self.is_armed = false;
@@ -143,9 +171,12 @@ impl OwnLinks {
         Ok(())
     }
 
-    fn rest_more(&mut self) -> Result<(), BenchError> {
+    fn rest_more(&mut self, limit: impl FnOnce() -> Option<Duration>) -> Result<(), BenchError> {
         if std::mem::take(&mut self.is_armed) {
-            self.links.wait(SLEEP_MAX);
+            match limit() {
+                Some(limit) => self.links.wait(limit.min(SLEEP_MAX)),
+                None => self.links.bell().disarm(),
+            }
             return Ok(());
         }
         self.looks += 1;
@@ -304,17 +335,17 @@ pub(super) fn send(
 pub(super) fn receive(
     listener: &TcpListener,
     remote: RemoteOptions,
+    mut tally: Tally,
 ) -> Result<Received, BenchError> {
     let mut links = OwnLinks::new(Idle::Adaptive)?;
     let mut receiver = links.receiver(listener, remote)?;
     let meter = Meter::start();
-    let mut total = Total::default();
     loop {
         let mut has_worked = false;
         for _ in 0..STEP_ELEMENTS {
             match receiver.try_pop() {
                 Popped::Element(StreamElement::Data(batch)) => {
-                    total.add(&batch);
+                    tally.add(&batch);
                     has_worked = true;
                 }
                 Popped::Element(other) => {
@@ -324,7 +355,7 @@ pub(super) fn receive(
                 }
                 Popped::Empty => break,
                 Popped::Ended(Ending::End) => {
-                    let received = meter.received(total);
+                    let received = meter.received(tally.total());
                     links.finish()?;
                     return Ok(received);
                 }
