@@ -4,6 +4,7 @@
 //!
 //! That they are edges is in the conformance suite.
 
+mod by_hand;
 mod keeping;
 mod kills;
 mod large;

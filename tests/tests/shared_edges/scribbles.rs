@@ -1,12 +1,10 @@
-//! Peers that write to their memory while it is read, and peers that are killed before the two
-//! have met.
+//! Peers that write to their memory while it is read.
 //!
 //! The kernel lets a process write to its own memory through `/proc/self/mem`: so the test plays the
 //! peer that has gone mad without a line of code that could do harm by itself. It does that in a
 //! process of its own, where no other edge is.
 
 use std::fs::{self, File, OpenOptions};
-use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,19 +13,15 @@ use std::time::{Duration, Instant};
 
 use arrow::array::{Array, RecordBatch};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use ringway::edge::remote::RemoteOptions;
-use ringway::edge::shared::Sharing;
-use ringway::edge::{EdgeOptions, Ending, Popped, Receiver, Sender};
+use ringway::edge::{EdgeOptions, Ending, Popped};
 use ringway::element::{Barrier, StreamElement};
-use ringway_netio::driver::DriverChoice;
 use ringway_tests::columns::columns;
 use ringway_tests::conformance::EdgeSubject;
-use ringway_tests::conformance::subjects::{RemoteEdge, SHARED};
-use ringway_tests::process::{Process, hear, part, tell};
+use ringway_tests::conformance::subjects::SHARED;
+use ringway_tests::process::{Process, part, tell};
 use ringway_tests::seed::Seeded;
-use ringway_tests::within::{LONG, until};
 
-use crate::rig::{all, data, held, small};
+use crate::rig::{all, data, small};
 
 /// How often an edge is opened and scribbled upon, and for how long at most.
 const ROUNDS: usize = 30;
@@ -209,85 +203,4 @@ fn whatever_a_peer_writes_to_its_memory_nothing_unsound_comes_of_it() {
     assert!(child.end().success());
     println!("{failed} of {ROUNDS} edges failed, {taken} batches were taken");
     assert!(failed > 0 && taken > 0, "{failed} failed, {taken} taken");
-}
-
-const MEETING: &str = "scribbles::a_peer_that_is_killed_while_they_meet_is_gone_and_leaves_nothing";
-
-fn strict() -> RemoteEdge {
-    let remote = RemoteOptions::default().sharing(Sharing::Require);
-    RemoteEdge::new("meeting", DriverChoice::Epoll, remote)
-}
-
-/// One half, until it is killed.
-fn meet(part: &str) {
-    let named = EdgeOptions::named("edge");
-    match part {
-        "sends" => {
-            let port = hear().unwrap().parse().unwrap();
-            let out = TcpStream::connect(("127.0.0.1", port)).unwrap();
-            let edge = strict();
-            tell("begins", 1);
-            let mut sender: Sender<RecordBatch> = edge.sender(out, &named);
-            let _ = sender.push(data(0..10));
-            while hear().is_some() {}
-        }
-        _ => {
-            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            tell("port", listener.local_addr().unwrap().port());
-            let edge = strict();
-            let (back, _) = listener.accept().unwrap();
-            tell("begins", 1);
-            let mut receiver: Receiver<RecordBatch> = edge.receiver(back, &named);
-            while !matches!(receiver.pop(), Popped::Ended(_)) {}
-        }
-    }
-}
-
-/// At whatever instruction between its connection and its first batch.
-#[test]
-fn a_peer_that_is_killed_while_they_meet_is_gone_and_leaves_nothing() {
-    const KILLED: usize = 40;
-    if let Some(part) = part() {
-        return meet(&part);
-    }
-    let mut seed = Seeded::new();
-    let (edge, named) = (strict(), EdgeOptions::named("edge"));
-    let before = held();
-    for round in 0..KILLED {
-        let after = Duration::from_micros(seed.below(3_000));
-        let kill = |mut child: Process| {
-            child.number("begins");
-            thread::sleep(after);
-            child.kill();
-        };
-        if round % 2 == 0 {
-            let mut child = Process::start(MEETING, "sends");
-            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            child.say(listener.local_addr().unwrap().port());
-            let (back, _) = listener.accept().unwrap();
-            let mut receiver: Receiver<RecordBatch> = edge.receiver(back, &named);
-            kill(child);
-            let (batches, ending) = all(&mut receiver);
-            assert!(batches.len() <= 1);
-            assert!(matches!(ending, Ending::Failed(_)), "{ending}");
-        } else {
-            let mut child = Process::start(MEETING, "receives");
-            let port = child.number("port") as u16;
-            let out = TcpStream::connect(("127.0.0.1", port)).unwrap();
-            let mut sender: Sender<RecordBatch> = edge.sender(out, &named);
-            kill(child);
-            // Who sends nothing need not know.
-            let _ = sender.push(data(0..10));
-            until(LONG, "the sender learns of it", || {
-                sender.poll_transport();
-                sender.is_closed()
-            });
-            assert!(sender.push(data(0..1)).is_err());
-        }
-    }
-    // Others may open edges meanwhile, but not so many for long.
-    until(LONG, "nothing is left", || {
-        let now = held();
-        now.0 < before.0 + KILLED && now.1 < before.1 + KILLED
-    });
 }
