@@ -79,13 +79,33 @@ const MODES: [Mode; 4] = [
 pub(crate) enum Echo {
     /// It takes batches from an edge, and sends them on over another.
     Edge(Idle),
-    /// It reads frames of so many bytes, and writes them back.
-    Raw {
-        /// Whether it polls, or sleeps until something comes.
-        polls: bool,
-        frame_bytes: usize,
-    },
+    /// It reads frames, and writes them back.
+    Raw(Raw),
 }
+
+/// Frames over bare connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Raw {
+    /// Whether both processes poll, or sleep until something comes.
+    polls: bool,
+    frame_bytes: usize,
+    way: Way,
+}
+
+/// How frames come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Over the connection that they came over.
+    Same,
+    /// Over another, as between two edges.
+    Other,
+}
+
+/// The baselines of all cases.
+const WAYS: [(&str, Way); 2] = [
+    ("raw tcp", Way::Same),
+    ("raw tcp, two connections", Way::Other),
+];
 
 /// Measures all cases of `latency --transport socket`.
 ///
@@ -108,21 +128,24 @@ pub(crate) fn measure(harness: &mut Harness) -> Result<(), BenchError> {
                 rate: mode.rate,
                 count,
             };
-            let raw = Echo::Raw {
-                polls: mode.baseline_polls,
-                frame_bytes,
-            };
-            harness.measure(Contest {
-                name,
-                unit: "us",
-                measure: Measure::Latency,
-                baseline_name: "raw tcp",
-                count: SMOKE_TRIPS,
-                ours: Box::new(move |count| {
-                    sample(cpus, Echo::Edge(mode.idle), schedule(count), of_100)
-                }),
-                baseline: Box::new(move |count| sample(cpus, raw, schedule(count), of_100)),
-            })?;
+            for (baseline_name, way) in WAYS {
+                let raw = Echo::Raw(Raw {
+                    polls: mode.baseline_polls,
+                    frame_bytes,
+                    way,
+                });
+                harness.measure(Contest {
+                    name: name.clone(),
+                    unit: "us",
+                    measure: Measure::Latency,
+                    baseline_name,
+                    count: SMOKE_TRIPS,
+                    ours: Box::new(move |count| {
+                        sample(cpus, Echo::Edge(mode.idle), schedule(count), of_100)
+                    }),
+                    baseline: Box::new(move |count| sample(cpus, raw, schedule(count), of_100)),
+                })?;
+            }
         }
     }
     Ok(())
@@ -164,7 +187,7 @@ fn run(cpus: CpuPair, echo: Echo, schedule: Schedule) -> Result<Run, BenchError>
     let before = Spent::of_process();
     let (latencies, wall, frame_bytes) = run_on(cpus.first, || match echo {
         Echo::Edge(idle) => ours::send(to, idle, schedule),
-        Echo::Raw { polls, frame_bytes } => raw_tcp::send(to, polls, frame_bytes, schedule),
+        Echo::Raw(raw) => raw_tcp::send(to, raw, schedule),
     })??;
     let spent = Spent::of_process() - before;
     let answered: Answered = peer.received()?;
@@ -207,7 +230,7 @@ pub(crate) fn echo(echo: Echo, cpu: CpuId) -> Result<String, BenchError> {
     serve(cpu, |listener| {
         let count = match echo {
             Echo::Edge(idle) => ours::echo(&listener, idle),
-            Echo::Raw { polls, frame_bytes } => raw_tcp::echo(&listener, polls, frame_bytes),
+            Echo::Raw(raw) => raw_tcp::echo(&listener, raw),
         };
         count.map(Answered::now)
     })
@@ -219,9 +242,13 @@ impl std::fmt::Display for Echo {
             Self::Edge(Idle::Spin) => f.write_str("spin"),
             Self::Edge(Idle::Adaptive) => f.write_str("adaptive"),
             Self::Edge(Idle::Park) => f.write_str("park"),
-            Self::Raw { polls, frame_bytes } => {
-                let waits = if *polls { "polls" } else { "sleeps" };
-                write!(f, "{waits}:{frame_bytes}")
+            Self::Raw(raw) => {
+                let waits = if raw.polls { "polls" } else { "sleeps" };
+                let way = match raw.way {
+                    Way::Same => "same",
+                    Way::Other => "other",
+                };
+                write!(f, "{waits}:{way}:{}", raw.frame_bytes)
             }
         }
     }
@@ -231,18 +258,21 @@ impl FromStr for Echo {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let raw = |polls, bytes: &str| {
-            let frame_bytes = bytes.parse().map_err(|_| format!("{bytes:?} is no size"))?;
-            Ok(Self::Raw { polls, frame_bytes })
+        let mut words = text.split(':');
+        let echo = match (words.next(), words.next(), words.next()) {
+            (Some("spin"), None, None) => Self::Edge(Idle::Spin),
+            (Some("adaptive"), None, None) => Self::Edge(Idle::Adaptive),
+            (Some("park"), None, None) => Self::Edge(Idle::Park),
+            (Some(waits @ ("polls" | "sleeps")), Some(way @ ("same" | "other")), Some(bytes)) => {
+                Self::Raw(Raw {
+                    polls: waits == "polls",
+                    frame_bytes: bytes.parse().map_err(|_| format!("{bytes:?} is no size"))?,
+                    way: if way == "same" { Way::Same } else { Way::Other },
+                })
+            }
+            _ => return Err(format!("there is no echo {text:?}")),
         };
-        match text.split_once(':') {
-            None if text == "spin" => Ok(Self::Edge(Idle::Spin)),
-            None if text == "adaptive" => Ok(Self::Edge(Idle::Adaptive)),
-            None if text == "park" => Ok(Self::Edge(Idle::Park)),
-            Some(("polls", bytes)) => raw(true, bytes),
-            Some(("sleeps", bytes)) => raw(false, bytes),
-            _ => Err(format!("there is no echo {text:?}")),
-        }
+        Ok(echo)
     }
 }
 
@@ -252,12 +282,16 @@ mod tests {
 
     #[test]
     fn the_other_process_is_told_what_to_do_in_one_word() {
-        let raw = |polls| Echo::Raw {
-            polls,
-            frame_bytes: 264,
+        let raw = |(polls, way)| {
+            Echo::Raw(Raw {
+                polls,
+                frame_bytes: 264,
+                way,
+            })
         };
+        let raws = [(true, Way::Same), (false, Way::Other)].map(raw);
         let edges = [Idle::Spin, Idle::Adaptive, Idle::Park].map(Echo::Edge);
-        for echo in edges.into_iter().chain([raw(true), raw(false)]) {
+        for echo in edges.into_iter().chain(raws) {
             assert_eq!(echo.to_string().parse(), Ok(echo));
         }
     }

@@ -1,4 +1,4 @@
-//! Frames there and back over a bare TCP connection.
+//! Frames there and back over a bare TCP connection, or over one each way.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,6 +9,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use crate::error::BenchError;
 
 use super::schedule::{OpenLoop, Schedule};
+use super::{Raw, Way};
 use crate::latencies::Latencies;
 
 /// Time after which the other process is taken to be stuck, and how often a look is taken at the
@@ -22,13 +23,16 @@ const LOOKS: u32 = 1 << 10;
 /// When the peer is gone, or another frame comes back.
 pub(super) fn send(
     to: SocketAddr,
-    polls: bool,
-    frame_bytes: usize,
+    raw: Raw,
     schedule: Schedule,
 ) -> Result<(Latencies, Duration, usize), BenchError> {
-    let mut stream = TcpStream::connect(to)?;
-    stream.set_nodelay(true)?;
+    let Raw {
+        polls, frame_bytes, ..
+    } = raw;
+    let (mut stream, mut out) = pair(raw.way, || TcpStream::connect(to))?;
+    // A description has the flag, not a descriptor of it.
     stream.set_nonblocking(true)?;
+    out.set_nonblocking(true)?;
     let mut frame = vec![0; frame_bytes];
     let mut back = Frames::new(frame_bytes);
     let mut trips = OpenLoop::begin(schedule);
@@ -36,7 +40,7 @@ pub(super) fn send(
     while !trips.is_done() {
         while let Some(number) = trips.next_due() {
             frame[..8].copy_from_slice(&number.to_le_bytes());
-            stream.write_all(&frame)?;
+            out.write_all(&frame)?;
         }
         if !polls && let Some(sleep) = trips.may_sleep() {
             let mut readable = [PollFd::new(&stream, PollFlags::IN)];
@@ -62,27 +66,37 @@ pub(super) fn send(
 ///
 /// # Errors
 /// When the peer is gone.
-pub(super) fn echo(
-    listener: &TcpListener,
-    polls: bool,
-    frame_bytes: usize,
-) -> Result<u64, BenchError> {
-    let (mut stream, _) = listener.accept()?;
-    stream.set_nodelay(true)?;
-    stream.set_nonblocking(polls)?;
+pub(super) fn echo(listener: &TcpListener, raw: Raw) -> Result<u64, BenchError> {
+    let (mut out, mut stream) = pair(raw.way, || Ok(listener.accept()?.0))?;
+    stream.set_nonblocking(raw.polls)?;
     stream.set_read_timeout(Some(STUCK_AFTER))?;
-    let mut frames = Frames::new(frame_bytes);
+    let mut frames = Frames::new(raw.frame_bytes);
     let mut patience = Patience::default();
     let mut count = 0;
     while frames.read(&mut stream)? {
         patience.look()?;
         while let Some(frame) = frames.next() {
             patience = Patience::default();
-            stream.write_all(frame)?;
+            out.write_all(frame)?;
             count += 1;
         }
     }
     Ok(count)
+}
+
+/// The connection by which frames come back to who connects, and that by which they go there.
+fn pair(
+    way: Way,
+    mut next: impl FnMut() -> std::io::Result<TcpStream>,
+) -> std::io::Result<(TcpStream, TcpStream)> {
+    let there = next()?;
+    there.set_nodelay(true)?;
+    let back = match way {
+        Way::Same => there.try_clone()?,
+        Way::Other => next()?,
+    };
+    back.set_nodelay(true)?;
+    Ok((back, there))
 }
 
 /// How long nothing has come.

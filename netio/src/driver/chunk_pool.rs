@@ -66,7 +66,12 @@ impl Lent {
     /// The first `bytes` bytes, for the caller.
     pub(super) fn into_chunk(mut self, bytes: usize) -> Chunk {
         self.filled = bytes;
-        Chunk::new(self)
+        Chunk::from(self)
+    }
+
+    /// Whether the callers have at most half of what they may have.
+    pub(super) fn is_spare(&self) -> bool {
+        self.shelf.borrow().lent <= CHUNKS_MAX / 2
     }
 }
 
