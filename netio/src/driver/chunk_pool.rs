@@ -98,6 +98,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_caller_may_keep_chunks_while_half_of_them_are_here() {
+        let pool = ChunkPool::default();
+        let chunk = |lent: Lent| lent.into_chunk(1);
+        let mut kept: Vec<Chunk> = (0..CHUNKS_MAX / 2)
+            .map(|_| chunk(pool.lend().unwrap()))
+            .collect();
+        assert!(kept.iter().all(Chunk::is_spare));
+        kept.push(chunk(pool.lend().unwrap()));
+        assert!(!kept.iter().any(Chunk::is_spare));
+        kept.pop();
+        assert!(kept.iter().all(Chunk::is_spare));
+    }
+
+    #[test]
     fn a_chunk_goes_back_when_it_is_dropped_and_outlives_the_pool() {
         let pool = ChunkPool::default();
         let mut out: Vec<Lent> = std::iter::from_fn(|| pool.lend()).collect();
