@@ -7,7 +7,7 @@ use std::time::Duration;
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 use ringway::edge::remote::RemoteOptions;
-use ringway::edge::{Ending, Popped, Sender};
+use ringway::edge::{Ending, Popped, RejectReason, Sender};
 use ringway::element::StreamElement;
 
 use crate::edge::socket::{Idle, OwnLinks};
@@ -39,7 +39,7 @@ pub(super) fn send(
         let mut has_worked = false;
         while let Some(number) = trips.next_due() {
             let batch = RecordBatch::try_new(schema.clone(), vec![column(number); 2])?;
-            push(&mut out, batch)?;
+            push(&mut links, &mut out, batch)?;
             has_worked = true;
         }
         while let Popped::Element(StreamElement::Data(batch)) = back.try_pop() {
@@ -80,7 +80,7 @@ pub(super) fn echo(listener: &TcpListener, idle: Idle) -> Result<u64, BenchError
         loop {
             match there.try_pop() {
                 Popped::Element(StreamElement::Data(batch)) => {
-                    push(&mut back, batch)?;
+                    push(&mut links, &mut back, batch)?;
                     count += 1;
                     has_worked = true;
                 }
@@ -98,7 +98,20 @@ pub(super) fn echo(listener: &TcpListener, idle: Idle) -> Result<u64, BenchError
     }
 }
 
-fn push(to: &mut Sender<RecordBatch>, batch: RecordBatch) -> Result<(), BenchError> {
-    let pushed = to.try_push(StreamElement::Data(batch));
-    pushed.map_err(|rejected| BenchError::new(rejected.reason.to_string()))
+/// Pushes a batch, however many wait: after a stall of the machine that may be more than an edge
+/// holds.
+fn push(
+    links: &mut OwnLinks,
+    to: &mut Sender<RecordBatch>,
+    batch: RecordBatch,
+) -> Result<(), BenchError> {
+    let mut element = StreamElement::Data(batch);
+    while let Err(rejected) = to.try_push(element) {
+        if rejected.reason != RejectReason::Full {
+            return Err(BenchError::new(rejected.reason.to_string()));
+        }
+        links.turn(true)?;
+        element = rejected.element;
+    }
+    Ok(())
 }
