@@ -4,9 +4,11 @@
 //! counts from when it was due: what a stall delays is late, and is not left out. The other
 //! process takes each batch in and sends it on; both are pinned.
 
+mod local;
 mod ours;
 mod raw_tcp;
-mod schedule;
+pub(crate) mod road;
+pub(crate) mod schedule;
 pub(crate) mod shared;
 
 use std::str::FromStr;
@@ -21,9 +23,15 @@ use crate::edge::socket::{Idle, Peer, serve};
 use crate::error::BenchError;
 use crate::latencies::Latencies;
 use crate::pinned::run_on;
+use crate::ring::round_trip;
 use crate::spent::Spent;
 
-use schedule::Schedule;
+use ours::{Edges, Remote};
+use raw_tcp::RawTcp;
+use road::{WARM_UP_TRIPS, at_a_rate, one_by_one};
+use schedule::{OpenLoop, Schedule};
+
+pub(crate) use local::Carrier;
 
 /// Batches of a run that is only checked; calibration begins with it.
 const SMOKE_TRIPS: u64 = 50;
@@ -79,22 +87,18 @@ const MODES: [Mode; 4] = [
 pub(crate) enum Echo {
     /// It takes batches from an edge, and sends them on over another.
     Edge(Idle),
-    /// It reads frames, and writes them back.
-    Raw(Raw),
-}
-
-/// Frames over bare connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Raw {
-    /// Whether both processes poll, or sleep until something comes.
-    polls: bool,
-    frame_bytes: usize,
-    way: Way,
+    /// It reads frames of so many bytes, and writes them back.
+    Raw {
+        /// Whether it polls, or sleeps until something comes.
+        polls: bool,
+        frame_bytes: usize,
+        way: Way,
+    },
 }
 
 /// How frames come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+pub(crate) enum Way {
     /// Over the connection that they came over.
     Same,
     /// Over another, as between two edges.
@@ -124,16 +128,13 @@ pub(crate) fn measure(harness: &mut Harness) -> Result<(), BenchError> {
                 Some(bytes) => bytes,
                 None => *frame_bytes.insert(frame_bytes_of(cpus)?),
             };
-            let schedule = |count| Schedule {
-                rate: mode.rate,
-                count,
-            };
+            let schedule = |count| Schedule::new(mode.rate, count);
             for (baseline_name, way) in WAYS {
-                let raw = Echo::Raw(Raw {
+                let raw = Echo::Raw {
                     polls: mode.baseline_polls,
                     frame_bytes,
                     way,
-                });
+                };
                 harness.measure(Contest {
                     name: name.clone(),
                     unit: "us",
@@ -151,6 +152,54 @@ pub(crate) fn measure(harness: &mut Harness) -> Result<(), BenchError> {
     Ok(())
 }
 
+/// Measures all cases of `latency --transport local`: trips one after the other between two
+/// threads, since at a fixed rate the time would be mostly that of looking at the clock.
+///
+/// # Errors
+/// When a batch is lost or changed, or a thread cannot be pinned.
+pub(crate) fn measure_local(harness: &mut Harness) -> Result<(), BenchError> {
+    let cpus = harness.settings.cpus;
+    for idle in Idle::ALL {
+        for (percentile, of_100) in PERCENTILES {
+            let ours = move |count| local_sample(cpus, Carrier::Edge(idle), count, of_100);
+            let rtrb = move |count| local_sample(cpus, Carrier::Rtrb, count, of_100);
+            let futex = move |count| {
+                let sample = round_trip::futex(cpus, count)?;
+                let latencies = sample.latencies.as_ref();
+                let value = latencies.map_or(0.0, |all| all.percentile_us(of_100));
+                Ok(Sample { value, ..sample })
+            };
+            harness.measure(Contest {
+                name: format!("latency/local/row/{}/{percentile}", idle.name()),
+                unit: "us",
+                measure: Measure::Latency,
+                baseline_name: if idle == Idle::Park { "futex" } else { "rtrb" },
+                count: SMOKE_TRIPS,
+                ours: Box::new(ours),
+                baseline: match idle {
+                    Idle::Park => Box::new(futex),
+                    Idle::Spin | Idle::Adaptive => Box::new(rtrb),
+                },
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn local_sample(
+    cpus: CpuPair,
+    carrier: Carrier,
+    count: u64,
+    percentile: f64,
+) -> Result<Sample, BenchError> {
+    let count = WARM_UP_TRIPS + count;
+    let pair = local::run(cpus, carrier, |road| one_by_one(road, count))?;
+    require_answers(pair.second, count)?;
+    let times = pair.first;
+    let value = times.latencies.percentile_us(percentile);
+    Ok(Sample::latency(value, times.wall, pair.spent).with_latencies(times.latencies))
+}
+
 fn sample(
     cpus: CpuPair,
     echo: Echo,
@@ -163,46 +212,96 @@ fn sample(
 }
 
 /// How long the frame of a one-row batch is.
-fn frame_bytes_of(cpus: CpuPair) -> Result<usize, BenchError> {
-    let schedule = Schedule {
-        rate: BUSY_RATE,
-        count: FRAME_TRIPS,
-    };
-    Ok(run(cpus, Echo::Edge(Idle::Spin), schedule)?.frame_bytes)
+///
+/// # Errors
+/// As for [`measure`].
+pub(crate) fn frame_bytes_of(cpus: CpuPair) -> Result<usize, BenchError> {
+    let schedule = Schedule::new(BUSY_RATE, FRAME_TRIPS);
+    let run = run(cpus, Echo::Edge(Idle::Spin), schedule)?;
+    Ok(run.frame_bytes)
 }
 
 /// What one run gave.
-struct Run {
-    latencies: Latencies,
-    wall: Duration,
-    /// What both processes took.
-    spent: Spent,
+pub(crate) struct Run {
+    pub(crate) latencies: Latencies,
+    pub(crate) wall: Duration,
+    /// What both parties took.
+    pub(crate) spent: Spent,
+    /// As in [`OpenLoop`].
+    pub(crate) held_share: f64,
     frame_bytes: usize,
 }
 
-fn run(cpus: CpuPair, echo: Echo, schedule: Schedule) -> Result<Run, BenchError> {
+impl Run {
+    pub(crate) fn of(trips: OpenLoop, spent: Spent) -> Self {
+        Self {
+            wall: trips.wall(),
+            held_share: trips.held_share(),
+            latencies: trips.into_latencies(),
+            spent,
+            frame_bytes: 0,
+        }
+    }
+}
+
+/// Sends batches to another process over a socket as they are due, and takes them back.
+///
+/// # Errors
+/// As for [`measure`].
+pub(crate) fn run(cpus: CpuPair, echo: Echo, schedule: Schedule) -> Result<Run, BenchError> {
     let words = ["echo", &echo.to_string(), &cpus.second.to_string()];
     let mut peer = Peer::start(&words.map(str::to_owned))?;
     let to = peer.address;
     let before = Spent::of_process();
-    let (latencies, wall, frame_bytes) = run_on(cpus.first, || match echo {
-        Echo::Edge(idle) => ours::send(to, idle, schedule),
-        Echo::Raw(raw) => raw_tcp::send(to, raw, schedule),
+    let (trips, frame_bytes) = run_on(cpus.first, || match echo {
+        Echo::Edge(idle) => {
+            let mut edges = Edges::open(Remote::Socket, to, idle)?;
+            let trips = at_a_rate(&mut edges, schedule)?;
+            let frame_bytes = edges.frame_bytes();
+            edges.finish()?;
+            Ok::<_, BenchError>((trips, frame_bytes))
+        }
+        Echo::Raw {
+            polls,
+            frame_bytes,
+            way,
+        } => {
+            let mut stream = RawTcp::open(to, polls, frame_bytes, way)?;
+            Ok((at_a_rate(&mut stream, schedule)?, frame_bytes))
+        }
     })??;
     let spent = Spent::of_process() - before;
     let answered: Answered = peer.received()?;
-    if answered.count != schedule.count {
-        return Err(BenchError::new(format!(
-            "{} batches came to the other process, and {} were sent",
-            answered.count, schedule.count
-        )));
-    }
+    require_answers(answered.count, trips.sent())?;
     Ok(Run {
-        latencies,
-        wall,
-        spent: spent + answered.spent,
         frame_bytes,
+        ..Run::of(trips, spent + answered.spent)
     })
+}
+
+/// Batches to another thread and back as they are due.
+///
+/// # Errors
+/// When a batch is lost or changed, or a thread cannot be pinned.
+pub(crate) fn run_locally(
+    cpus: CpuPair,
+    carrier: Carrier,
+    schedule: Schedule,
+) -> Result<Run, BenchError> {
+    let pair = local::run(cpus, carrier, |road| at_a_rate(road, schedule))?;
+    require_answers(pair.second, pair.first.sent())?;
+    Ok(Run::of(pair.first, pair.spent))
+}
+
+/// # Errors
+/// When not all that was sent came to the other party.
+fn require_answers(answered: u64, sent: u64) -> Result<(), BenchError> {
+    if answered == sent {
+        return Ok(());
+    }
+    Err(BenchError::new(format!(
+        "{answered} batches came to the other side, and {sent} were sent"
+    )))
 }
 
 /// What the other process says at the end.
@@ -229,8 +328,12 @@ impl Answered {
 pub(crate) fn echo(echo: Echo, cpu: CpuId) -> Result<String, BenchError> {
     serve(cpu, |listener| {
         let count = match echo {
-            Echo::Edge(idle) => ours::echo(&listener, idle),
-            Echo::Raw(raw) => raw_tcp::echo(&listener, raw),
+            Echo::Edge(idle) => ours::echo(Remote::Socket, &listener, idle),
+            Echo::Raw {
+                polls,
+                frame_bytes,
+                way,
+            } => raw_tcp::echo(&listener, polls, frame_bytes, way),
         };
         count.map(Answered::now)
     })
@@ -242,13 +345,14 @@ impl std::fmt::Display for Echo {
             Self::Edge(Idle::Spin) => f.write_str("spin"),
             Self::Edge(Idle::Adaptive) => f.write_str("adaptive"),
             Self::Edge(Idle::Park) => f.write_str("park"),
-            Self::Raw(raw) => {
-                let waits = if raw.polls { "polls" } else { "sleeps" };
-                let way = match raw.way {
-                    Way::Same => "same",
-                    Way::Other => "other",
-                };
-                write!(f, "{waits}:{way}:{}", raw.frame_bytes)
+            Self::Raw {
+                polls,
+                frame_bytes,
+                way,
+            } => {
+                let waits = if *polls { "polls" } else { "sleeps" };
+                let way = if *way == Way::Same { "same" } else { "other" };
+                write!(f, "{waits}:{way}:{frame_bytes}")
             }
         }
     }
@@ -264,11 +368,11 @@ impl FromStr for Echo {
             (Some("adaptive"), None, None) => Self::Edge(Idle::Adaptive),
             (Some("park"), None, None) => Self::Edge(Idle::Park),
             (Some(waits @ ("polls" | "sleeps")), Some(way @ ("same" | "other")), Some(bytes)) => {
-                Self::Raw(Raw {
+                Self::Raw {
                     polls: waits == "polls",
                     frame_bytes: bytes.parse().map_err(|_| format!("{bytes:?} is no size"))?,
                     way: if way == "same" { Way::Same } else { Way::Other },
-                })
+                }
             }
             _ => return Err(format!("there is no echo {text:?}")),
         };
@@ -282,12 +386,10 @@ mod tests {
 
     #[test]
     fn the_other_process_is_told_what_to_do_in_one_word() {
-        let raw = |(polls, way)| {
-            Echo::Raw(Raw {
-                polls,
-                frame_bytes: 264,
-                way,
-            })
+        let raw = |(polls, way)| Echo::Raw {
+            polls,
+            frame_bytes: 264,
+            way,
         };
         let raws = [(true, Way::Same), (false, Way::Other)].map(raw);
         let edges = [Idle::Spin, Idle::Adaptive, Idle::Park].map(Echo::Edge);
