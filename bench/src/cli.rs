@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
@@ -15,11 +16,13 @@ use crate::error::BenchError;
 use crate::hdr_log::HdrLog;
 use crate::host::{self, Host, VERSION};
 use crate::idle::Program;
+use crate::peers::PeerArgs;
 use crate::report::{self, ReportArgs};
 use crate::selection::Selection;
 use crate::transport::Transport;
 use crate::{
-    columnar, compare, edge, idle, job, latency, load, rerun, results, ring, sizes, table,
+    columnar, compare, data, edge, idle, job, latency, load, memory, peers, rerun, results, ring,
+    scale, sizes, table,
 };
 
 /// Runs of each contender where the user does not say, and in a smoke run.
@@ -62,10 +65,18 @@ pub enum Command {
     Load(LoadArgs),
     /// Throughput against the bytes of a row.
     Sizes(TransportsArgs),
+    /// Throughput against the number of edges, and of exchanges of so many subtasks with so many.
+    Scale(TransportsArgs),
+    /// Memory against the number of edges.
+    Memory(TransportsArgs),
+    /// Throughput with data as it is: auctions, orders, flights, and columns of many types.
+    Data(TransportsArgs),
     /// Structs as columns: the derive beside the same by hand.
     Columnar,
     /// Jobs: queries of Nexmark, joins, exchanges and the flights, beside hand-written loops.
     Job,
+    /// What people would pick instead: in a process, between processes, over TCP, and engines.
+    Peers,
     /// What is spent while nothing happens: CPU, memory, and the time to a first row.
     Idle(IdleArgs),
     /// The machine, and how far apart its two cores are.
@@ -82,6 +93,15 @@ pub enum Command {
     /// The other process of a case of `latency`; it is started by the harness.
     #[command(hide = true)]
     Echo(EchoArgs),
+    /// The other process of a case of `peers`; it is started by the harness.
+    #[command(hide = true)]
+    Peer(PeerArgs),
+    /// The same of a case with many edges.
+    #[command(hide = true)]
+    ReceiveMany(ReceiveManyArgs),
+    /// A process whose memory is measured.
+    #[command(hide = true)]
+    Hold(HoldArgs),
     /// The same of an edge over shared memory.
     #[command(hide = true)]
     ReceiveShared(SharedReceiveArgs),
@@ -207,6 +227,34 @@ pub struct ReceiveArgs {
     /// The CPU to run on.
     #[arg(value_parser = cpu)]
     pub(crate) cpu: CpuId,
+    /// Of batches whose checksums are compared, how many there are.
+    pub(crate) tallied: Option<u64>,
+}
+
+/// What the other process of a case with many edges does.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct ReceiveManyArgs {
+    /// What carries the edges.
+    pub(crate) remote: latency::Remote,
+    /// How many there are.
+    pub(crate) edges: usize,
+    /// The CPU to run on.
+    #[arg(value_parser = cpu)]
+    pub(crate) cpu: CpuId,
+}
+
+/// What a process holds whose memory is measured.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct HoldArgs {
+    /// Which ends of what edges.
+    pub(crate) held: memory::Held,
+    /// How many.
+    pub(crate) edges: usize,
+    /// The CPU to run on.
+    #[arg(value_parser = cpu)]
+    pub(crate) cpu: CpuId,
+    /// Who receives, where it sends.
+    pub(crate) to: Option<SocketAddr>,
 }
 
 /// What the other process of an edge over shared memory does.
@@ -223,6 +271,8 @@ pub struct SharedReceiveArgs {
     /// The CPU to run on.
     #[arg(value_parser = cpu)]
     pub(crate) cpu: CpuId,
+    /// Of batches whose checksums are compared, how many there are.
+    pub(crate) tallied: Option<u64>,
 }
 
 /// What the other process of a latency over shared memory does.
@@ -270,8 +320,15 @@ pub fn run(cli: &Cli) -> Result<Answer, BenchError> {
         Command::Report(args) => return report::run(args, common),
         Command::Host => return about_host(common).map(Answer::good),
         Command::Echo(args) => return latency::echo(args.echo, args.cpu).map(Answer::good),
+        Command::Peer(args) => return peers::take_part(args, common.smoke).map(Answer::good),
         Command::Receive(args) => {
-            return edge::socket::receive(args.carrier, args.cpu).map(Answer::good);
+            return edge::socket::receive(args.carrier, args.cpu, args.tallied).map(Answer::good);
+        }
+        Command::ReceiveMany(args) => {
+            return scale::receive(args.remote, args.edges, args.cpu).map(Answer::good);
+        }
+        Command::Hold(args) => {
+            return memory::hold(args.held, args.edges, args.to, args.cpu).map(Answer::good);
         }
         Command::ReceiveShared(args) => return receive_shared(args).map(Answer::good),
         Command::EchoShared(args) => return echo_shared(args).map(Answer::good),
@@ -317,9 +374,16 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
             Transport::Socket => latency::measure(&mut harness)?,
         },
         Command::Load(args) => args.over.each(|over| load::measure(&mut harness, over))?,
+        Command::Scale(args) => args.each(|over| scale::measure(&mut harness, over))?,
+        Command::Memory(args) => args.each(|over| memory::measure(&mut harness, over))?,
+        Command::Data(args) => {
+            let sets = data::Sets::in_folder(&data, common.smoke);
+            args.each(|over| data::measure(&mut harness, over, &sets))?;
+        }
         Command::Sizes(args) => args.each(|over| sizes::measure(&mut harness, over))?,
         Command::Columnar => columnar::measure(&mut harness)?,
         Command::Job => job::measure(&mut harness, &data)?,
+        Command::Peers => peers::measure(&mut harness)?,
         Command::Idle(args) => {
             let path = args.ringway.clone().or_else(program_beside_this);
             let program = path.as_deref().map(|path| Program { path, data: &data });
@@ -327,9 +391,12 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         }
         Command::Host
         | Command::Table(_)
+        | Command::Peer(_)
         | Command::Compare(_)
         | Command::Report(_)
         | Command::Receive(_)
+        | Command::ReceiveMany(_)
+        | Command::Hold(_)
         | Command::Echo(_)
         | Command::ReceiveShared(_)
         | Command::EchoShared(_) => unreachable!("they measure no case"),
@@ -362,6 +429,7 @@ fn receive_shared(args: &SharedReceiveArgs) -> Result<String, BenchError> {
         message_bytes: args.message_bytes,
         count: args.count,
         meeting: args.meeting.clone(),
+        tallied: args.tallied,
     };
     edge::shared::receive(&course, args.cpu)
 }
@@ -395,7 +463,7 @@ fn seconds(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "must be from 0.001 to 3600".to_owned())
 }
 
-fn cpu(text: &str) -> Result<CpuId, String> {
+pub(crate) fn cpu(text: &str) -> Result<CpuId, String> {
     let number = text.parse().map(CpuId);
     number.map_err(|_| format!("{text:?} is no CPU"))
 }

@@ -14,6 +14,7 @@ mod columnar;
 mod compare;
 mod contest;
 mod cpus;
+mod data;
 mod edge;
 mod error;
 mod hdr_log;
@@ -24,13 +25,16 @@ mod latencies;
 mod latency;
 mod line_probe;
 mod load;
+mod memory;
 mod noise;
+mod peers;
 mod pinned;
 mod progress;
 mod report;
 mod rerun;
 mod results;
 mod ring;
+mod scale;
 mod selection;
 mod shared;
 mod sizes;
@@ -41,13 +45,15 @@ mod transport;
 pub use answer::Answer;
 pub use case::{Case, Failed, LeftOut, Line, Percentile, Placement, Report};
 pub use cli::{
-    Cli, Command, CommonArgs, EchoArgs, EdgeArgs, IdleArgs, LatencyArgs, LoadArgs, LogArgs,
-    ReceiveArgs, SharedEchoArgs, SharedReceiveArgs, TableArgs, TransportsArgs, run,
+    Cli, Command, CommonArgs, EchoArgs, EdgeArgs, HoldArgs, IdleArgs, LatencyArgs, LoadArgs,
+    LogArgs, ReceiveArgs, ReceiveManyArgs, SharedEchoArgs, SharedReceiveArgs, TableArgs,
+    TransportsArgs, run,
 };
 pub use compare::CompareArgs;
 pub use cpus::CpuPair;
 pub use error::BenchError;
 pub use host::Host;
 pub use job::keep_freed_memory;
+pub use peers::PeerArgs;
 pub use report::ReportArgs;
 pub use transport::Transport;

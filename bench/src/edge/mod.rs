@@ -4,8 +4,8 @@
 //! are popped, and wake the other side once for 16 elements, as a task does at the end of a
 //! step.
 
-mod elements;
-mod local;
+pub(crate) mod elements;
+pub(crate) mod local;
 pub(crate) mod shared;
 pub(crate) mod socket;
 

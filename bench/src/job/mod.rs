@@ -6,7 +6,7 @@
 
 mod by_key;
 mod data;
-mod exchange;
+pub(crate) mod exchange;
 mod flights;
 mod memory;
 mod nexmark;
@@ -21,7 +21,8 @@ use ringway::job::BatchStream;
 use crate::contest::{Contest, Harness, Measure};
 use crate::error::BenchError;
 
-pub(crate) use data::data_folder;
+pub(crate) use data::{data_folder, read_parquet};
+pub(crate) use flights::COLUMNS as FLIGHT_COLUMNS;
 pub use memory::keep_freed_memory;
 
 use data::Input;

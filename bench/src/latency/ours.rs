@@ -1,6 +1,8 @@
 //! One-row batches there over one edge, and back over another, to another process.
 
+use std::fmt;
 use std::net::{SocketAddr, TcpListener};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,14 +45,19 @@ pub(crate) struct Edges {
 }
 
 impl Remote {
-    fn options(self) -> RemoteOptions {
+    /// What edges are opened with.
+    pub(crate) fn options(self) -> RemoteOptions {
         match self {
             Self::Socket => RemoteOptions::default(),
             Self::Shared => shared::options(),
         }
     }
 
-    fn turn(
+    /// One turn of the links, as what they carry needs it.
+    ///
+    /// # Errors
+    /// When nothing has happened for a minute.
+    pub(crate) fn turn(
         self,
         links: &mut OwnLinks,
         has_worked: bool,
@@ -60,6 +67,25 @@ impl Remote {
             Self::Socket => links.turn_until(has_worked, limit),
             Self::Shared => links.rest_until(has_worked, limit),
         }
+    }
+}
+
+impl fmt::Display for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Socket => "socket",
+            Self::Shared => "shared",
+        })
+    }
+}
+
+impl FromStr for Remote {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut all = [Self::Socket, Self::Shared].into_iter();
+        let found = all.find(|remote| remote.to_string() == text);
+        found.ok_or_else(|| format!("no edge is carried by {text:?}"))
     }
 }
 
@@ -196,7 +222,24 @@ fn push(
     }
 }
 
-fn batches() -> Result<Vec<RecordBatch>, BenchError> {
+/// # Errors
+/// When another batch than was sent came back.
+pub(crate) fn require_answer(
+    number: u64,
+    sent: &RecordBatch,
+    answer: Option<&RecordBatch>,
+) -> Result<(), BenchError> {
+    match answer {
+        Some(answer) if answer.columns() == sent.columns() => Ok(()),
+        _ => Err(BenchError::new(format!("another answer to {number} came"))),
+    }
+}
+
+/// Different batches of one row.
+///
+/// # Errors
+/// When they cannot be made, which nothing is known to lead to.
+pub(crate) fn batches() -> Result<Vec<RecordBatch>, BenchError> {
     let schema: SchemaRef = Arc::new(Schema::new(vec![
         Field::new("event_time", DataType::Int64, true),
         Field::new("value", DataType::Int64, false),

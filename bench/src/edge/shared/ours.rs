@@ -10,7 +10,7 @@ use ringway::edge::shared::Sharing;
 use ringway::edge::{Ending, Popped, RejectReason};
 use ringway::element::StreamElement;
 
-use crate::edge::socket::{Idle, Meter, OwnLinks, Prebuilt, Received, STEP_ELEMENTS, Total};
+use crate::edge::socket::{Idle, Meter, OwnLinks, Prebuilt, Received, STEP_ELEMENTS, Tally};
 use crate::error::BenchError;
 
 /// An edge that fails where it can't be over shared memory.
@@ -59,20 +59,19 @@ pub(super) fn send(to: SocketAddr, prebuilt: &Prebuilt, count: u64) -> Result<Me
 ///
 /// # Errors
 /// When the peer is gone, or fails.
-pub(super) fn receive(listener: &TcpListener) -> Result<Received, BenchError> {
+pub(super) fn receive(listener: &TcpListener, mut tally: Tally) -> Result<Received, BenchError> {
     let mut links = OwnLinks::new(Idle::Adaptive)?;
     let mut receiver = links.receiver(listener, options())?;
     let meter = Meter::start();
-    let mut total = Total::default();
     loop {
         match receiver.try_pop() {
             Popped::Element(StreamElement::Data(batch)) => {
-                total.add(&batch);
+                tally.add(&batch);
                 links.rest(true)?;
             }
             Popped::Empty => links.rest(false)?,
             Popped::Ended(Ending::End) => {
-                let received = meter.received(total);
+                let received = meter.received(tally.total());
                 // The links look after the sender for as long as there is a receiver.
                 drop(receiver);
                 links.finish()?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
+use ringway::connect::checksum;
 use serde::{Deserialize, Serialize};
 
 use crate::error::BenchError;
@@ -37,18 +38,23 @@ pub(crate) struct Load {
     pub(crate) rows: usize,
 }
 
-/// Rows and their sum: that of all numbers, and of all texts as words.
+/// Rows and their sum: that of all numbers, and of all texts as words. And their order: how often
+/// a row did not begin where the one before ended, as where the prebuilt ones begin anew.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Total {
     pub(crate) rows: u64,
     pub(crate) sum: u64,
+    breaks: u64,
+    last: i64,
 }
 
 /// The batches of a load, made beforehand.
 pub(crate) struct Prebuilt {
     batches: Arc<[RecordBatch]>,
     totals: Vec<Total>,
-    bytes_of_batch: u64,
+    /// Of each batch.
+    bytes: Vec<u64>,
+    is_hashed: bool,
 }
 
 impl Load {
@@ -82,8 +88,9 @@ impl Load {
         let batches: Vec<RecordBatch> = (0..batches).map(batch).collect();
         Prebuilt {
             totals: batches.iter().map(Total::of).collect(),
+            bytes: vec![self.bytes() as u64; batches.len()],
             batches: batches.into(),
-            bytes_of_batch: self.bytes() as u64,
+            is_hashed: false,
         }
     }
 
@@ -127,6 +134,39 @@ impl fmt::Display for Load {
 }
 
 impl Prebuilt {
+    /// Batches of any types, of which checksums are compared.
+    ///
+    /// # Errors
+    /// When there is none, or it can't be said how long one is.
+    pub(crate) fn hashed(batches: Vec<RecordBatch>) -> Result<Self, BenchError> {
+        if batches.is_empty() {
+            return Err(BenchError::new("there is no batch to send"));
+        }
+        let bytes = batches.iter().map(|batch| {
+            let columns = batch.columns().iter();
+            let bytes = columns.map(|column| column.to_data().get_slice_memory_size());
+            bytes.sum::<Result<usize, _>>().map(|bytes| bytes as u64)
+        });
+        let hashed = |(at, batch): (usize, &RecordBatch)| {
+            Total::hashed(batch.num_rows() as u64, checksum(batch), at)
+        };
+        Ok(Self {
+            totals: batches.iter().enumerate().map(hashed).collect(),
+            bytes: bytes.collect::<Result<_, _>>()?,
+            batches: batches.into(),
+            is_hashed: true,
+        })
+    }
+
+    /// What the receiver needs to know to make a [`Tally`](super::Tally) of them.
+    pub(crate) fn tallied(&self) -> Option<u64> {
+        self.is_hashed.then(|| self.distinct())
+    }
+
+    pub(crate) fn schema(&self) -> SchemaRef {
+        self.batches[0].schema()
+    }
+
     /// How many different batches there are.
     pub(crate) fn distinct(&self) -> u64 {
         self.batches.len() as u64
@@ -150,21 +190,27 @@ impl Prebuilt {
     /// What they come to.
     pub(crate) fn total(&self, count: u64) -> Total {
         let mut total = Total::default();
-        let (rounds, rest) = (
-            count / self.totals.len() as u64,
-            count as usize % self.totals.len(),
-        );
-        for (at, batch) in self.totals.iter().enumerate() {
-            let times = rounds + u64::from(at < rest);
+        for (batch, times) in self.totals.iter().zip(self.times(count)) {
             total.rows += batch.rows * times;
             total.sum = total.sum.wrapping_add(batch.sum.wrapping_mul(times));
         }
-        total
+        if self.is_hashed {
+            return total;
+        }
+        total.in_rounds(&self.totals, count)
     }
 
-    /// Bytes of the first `count` batches.
-    pub(crate) const fn bytes(&self, count: u64) -> u64 {
-        self.bytes_of_batch * count
+    /// Bytes of the first `count` batches, in Arrow's buffers.
+    pub(crate) fn bytes(&self, count: u64) -> u64 {
+        let each = self.bytes.iter().zip(self.times(count));
+        each.map(|(bytes, times)| bytes * times).sum()
+    }
+
+    /// How often each of them is among the first `count`.
+    fn times(&self, count: u64) -> impl Iterator<Item = u64> + use<> {
+        let distinct = self.distinct();
+        let (rounds, rest) = (count / distinct, count % distinct);
+        (0..distinct).map(move |at| rounds + u64::from(at < rest))
     }
 }
 
@@ -175,11 +221,24 @@ impl Total {
         total
     }
 
+    /// Of a batch of which the checksum is known; `at` is its place in the round, which the order
+    /// shows by.
+    pub(crate) fn hashed(rows: u64, checksum: u64, at: usize) -> Self {
+        Self {
+            rows,
+            sum: checksum.wrapping_mul(at as u64 + 1),
+            ..Self::default()
+        }
+    }
+
     /// Adds a batch: it is read to the end, as a consumer would.
     #[inline]
     pub(crate) fn add(&mut self, batch: &RecordBatch) {
         self.rows += batch.num_rows() as u64;
         let times = batch.column(0).as_primitive::<Int64Type>().values();
+        if let [first, .., last] | [first @ last] = times[..] {
+            self.follow(first, last, 1);
+        }
         self.sum = self.sum.wrapping_add(sum_of_words(times.inner()));
         let values = batch.column(1);
         self.sum = self.sum.wrapping_add(match values.data_type() {
@@ -193,6 +252,27 @@ impl Total {
                 sum_of_values(texts.value_offsets(), texts.value_data())
             }
         });
+    }
+
+    /// What was added begins at `first` and ends at `last`; it should begin `step` behind what was
+    /// added before.
+    #[inline]
+    pub(crate) fn follow(&mut self, first: i64, last: i64, step: i64) {
+        self.breaks += u64::from(first != self.last.wrapping_add(step));
+        self.last = last;
+    }
+
+    /// The same in the order of `count` that go round, of which `all` are one round.
+    pub(crate) fn in_rounds(self, all: &[Self], count: u64) -> Self {
+        let Some(last) = count.checked_sub(1) else {
+            return self;
+        };
+        let round = all.len() as u64;
+        Self {
+            breaks: count.div_ceil(round),
+            last: all[(last % round) as usize].last,
+            ..self
+        }
     }
 
     /// # Errors
@@ -258,6 +338,26 @@ mod tests {
                 assert_eq!(prebuilt.total(count), total);
                 assert_eq!(total.rows, count * load.rows as u64);
                 assert!(total.require(prebuilt.total(count + 1)).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn batches_that_are_lost_doubled_or_swapped_are_found() {
+        for rows in [1, 300] {
+            let kind = Kind::String100;
+            let prebuilt = Load { kind, rows }.prebuilt();
+            let comes_to = |order: &[usize]| {
+                let batches: Vec<RecordBatch> = prebuilt.batches(4).collect();
+                let mut total = Total::default();
+                order.iter().for_each(|at| total.add(&batches[*at]));
+                total.require(prebuilt.total(4)).is_ok()
+            };
+            assert!(comes_to(&[0, 1, 2, 3]));
+            assert!(!comes_to(&[0, 1, 3]), "one was lost");
+            assert!(!comes_to(&[0, 1, 1, 2, 3]), "one came twice");
+            for swapped in [[1, 0, 2, 3], [0, 2, 1, 3], [0, 1, 3, 2], [3, 1, 2, 0]] {
+                assert!(!comes_to(&swapped), "{swapped:?}");
             }
         }
     }

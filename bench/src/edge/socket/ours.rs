@@ -16,8 +16,9 @@ use ringway_netio::driver::{DriverChoice, open};
 
 use crate::error::BenchError;
 
-use super::load::{Prebuilt, Total};
+use super::load::Prebuilt;
 use super::peer::{Meter, Received};
+use super::tally::Tally;
 
 /// Elements that are pushed between two turns at most: what a step of a task does.
 pub(in crate::edge) const STEP_ELEMENTS: usize = 256;
@@ -334,17 +335,17 @@ pub(super) fn send(
 pub(super) fn receive(
     listener: &TcpListener,
     remote: RemoteOptions,
+    mut tally: Tally,
 ) -> Result<Received, BenchError> {
     let mut links = OwnLinks::new(Idle::Adaptive)?;
     let mut receiver = links.receiver(listener, remote)?;
     let meter = Meter::start();
-    let mut total = Total::default();
     loop {
         let mut has_worked = false;
         for _ in 0..STEP_ELEMENTS {
             match receiver.try_pop() {
                 Popped::Element(StreamElement::Data(batch)) => {
-                    total.add(&batch);
+                    tally.add(&batch);
                     has_worked = true;
                 }
                 Popped::Element(other) => {
@@ -354,7 +355,7 @@ pub(super) fn receive(
                 }
                 Popped::Empty => break,
                 Popped::Ended(Ending::End) => {
-                    let received = meter.received(total);
+                    let received = meter.received(tally.total());
                     links.finish()?;
                     return Ok(received);
                 }

@@ -26,13 +26,13 @@ pub(crate) struct Received {
 
 /// Time and CPU time from when there is a connection.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::edge) struct Meter {
-    pub(in crate::edge) began_s: f64,
+pub(crate) struct Meter {
+    pub(crate) began_s: f64,
     spent: Spent,
 }
 
 impl Meter {
-    pub(in crate::edge) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self {
             began_s: monotonic_s(),
             spent: Spent::of_process(),
@@ -40,12 +40,12 @@ impl Meter {
     }
 
     /// What this process took since.
-    pub(in crate::edge) fn spent(self) -> Spent {
+    pub(crate) fn spent(self) -> Spent {
         Spent::of_process() - self.spent
     }
 
     /// The receiver has everything.
-    pub(in crate::edge) fn received(self, total: Total) -> Received {
+    pub(crate) fn received(self, total: Total) -> Received {
         Received {
             total,
             spent: self.spent(),
