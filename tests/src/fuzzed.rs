@@ -1,6 +1,8 @@
-//! What is done with bytes that nobody vouches for. Each function takes any bytes, and panics where a promise
-//! is broken: `tests/fuzz` searches for such bytes, and `fuzz_corpus` tries those that are kept, and changes
-//! of them, in every run of the tests.
+//! What is done with bytes that nobody vouches for.
+//!
+//! Each function takes any bytes, and panics where a promise is broken: `tests/fuzz` searches for
+//! such bytes, and `fuzz_corpus` tries those that are kept, and changes of them, in every run of
+//! the tests.
 
 use std::sync::Arc;
 

@@ -1,6 +1,8 @@
-//! The bytes that `tests/fuzz` begins with and those that it once found, and changes of them. Goal: no bytes,
-//! whoever made them, panic or give a batch that is unsound. Method: each function of `fuzzed` over the files of
-//! `data/fuzz` and `data/bad-ipc`, over bytes that are right, and over both with bytes changed at random.
+//! The bytes that `tests/fuzz` begins with and those that it once found, and changes of them.
+//!
+//! Goal: no bytes, whoever made them, panic or give a batch that is unsound. Method: each function
+//! of `fuzzed` over the files of `data/fuzz` and `data/bad-ipc`, over bytes that are right, and
+//! over both with bytes changed at random.
 
 use std::fs;
 use std::path::{Path, PathBuf};
