@@ -123,8 +123,11 @@ impl Dot {
 /// A ratio with the digits that mean something.
 pub(crate) fn times(ratio: f64) -> String {
     match ratio.abs() {
+        size if size >= 1e4 => short(ratio),
         size if size >= 100.0 => format!("{ratio:.0}"),
         size if size >= 10.0 => format!("{ratio:.1}"),
+        // There is room for no more digits.
+        size if size < 0.001 => "≈0".to_owned(),
         size if size < 0.095 => short(ratio),
         _ => format!("{ratio:.2}"),
     }
@@ -165,6 +168,7 @@ mod tests {
     #[test]
     fn ratios_have_the_digits_that_mean_something() {
         let texts = [312.4, 31.24, 3.124, 0.5, 0.003_124].map(times);
+        assert_eq!(times(0.000_081_8), "≈0");
         assert_eq!(texts, ["312", "31.2", "3.12", "0.50", "0.00312"]);
     }
 
