@@ -18,7 +18,7 @@ use crate::error::BenchError;
 use crate::latency::Remote;
 use crate::transport::Transport;
 
-pub(crate) use across::{SEGMENT_BYTES, raise_descriptor_limit, small_segments};
+pub(crate) use across::{SEGMENT_BYTES, raise_descriptor_limit, settle, small_segments};
 pub(crate) use work::Subtasks;
 
 /// Edges between two workers, over which one subtask sends batches in turn.
