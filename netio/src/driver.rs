@@ -19,6 +19,8 @@
 //! - dropping a driver ends what is in flight before the memory of it goes.
 
 mod accept_error;
+mod acknowledging;
+mod chunk_pool;
 mod completion;
 mod epoll;
 mod nonblocking;

@@ -94,8 +94,24 @@ pub(crate) enum Echo {
         /// Whether it polls, or sleeps until something comes.
         polls: bool,
         frame_bytes: usize,
+        way: Way,
     },
 }
+
+/// How frames come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Over the connection that they came over.
+    Same,
+    /// Over another, as between two edges.
+    Other,
+}
+
+/// The baselines of all cases.
+const WAYS: [(&str, Way); 2] = [
+    ("raw tcp", Way::Same),
+    ("raw tcp, two connections", Way::Other),
+];
 
 /// Measures all cases of `latency --transport socket`.
 ///
@@ -115,21 +131,24 @@ pub(crate) fn measure(harness: &mut Harness) -> Result<(), BenchError> {
                 None => *frame_bytes.insert(frame_bytes_of(cpus)?),
             };
             let schedule = |count| Schedule::new(mode.rate, count);
-            let raw = Echo::Raw {
-                polls: mode.baseline_polls,
-                frame_bytes,
-            };
-            harness.measure(Contest {
-                name,
-                unit: "us",
-                measure: Measure::Latency,
-                baseline_name: "raw tcp",
-                count: SMOKE_TRIPS,
-                ours: Box::new(move |count| {
-                    sample(cpus, Echo::Edge(mode.idle), schedule(count), of_100)
-                }),
-                baseline: Box::new(move |count| sample(cpus, raw, schedule(count), of_100)),
-            })?;
+            for (baseline_name, way) in WAYS {
+                let raw = Echo::Raw {
+                    polls: mode.baseline_polls,
+                    frame_bytes,
+                    way,
+                };
+                harness.measure(Contest {
+                    name: name.clone(),
+                    unit: "us",
+                    measure: Measure::Latency,
+                    baseline_name,
+                    count: SMOKE_TRIPS,
+                    ours: Box::new(move |count| {
+                        sample(cpus, Echo::Edge(mode.idle), schedule(count), of_100)
+                    }),
+                    baseline: Box::new(move |count| sample(cpus, raw, schedule(count), of_100)),
+                })?;
+            }
         }
     }
     Ok(())
@@ -244,8 +263,12 @@ pub(crate) fn run(cpus: CpuPair, echo: Echo, schedule: Schedule) -> Result<Run, 
             edges.finish()?;
             Ok::<_, BenchError>((trips, frame_bytes))
         }
-        Echo::Raw { polls, frame_bytes } => {
-            let mut stream = RawTcp::open(to, polls, frame_bytes)?;
+        Echo::Raw {
+            polls,
+            frame_bytes,
+            way,
+        } => {
+            let mut stream = RawTcp::open(to, polls, frame_bytes, way)?;
             Ok((at_a_rate(&mut stream, schedule)?, frame_bytes))
         }
     })??;
@@ -308,7 +331,11 @@ pub(crate) fn echo(echo: Echo, cpu: CpuId) -> Result<String, BenchError> {
     serve(cpu, |listener| {
         let count = match echo {
             Echo::Edge(idle) => ours::echo(Remote::Socket, &listener, idle),
-            Echo::Raw { polls, frame_bytes } => raw_tcp::echo(&listener, polls, frame_bytes),
+            Echo::Raw {
+                polls,
+                frame_bytes,
+                way,
+            } => raw_tcp::echo(&listener, polls, frame_bytes, way),
         };
         count.map(Answered::now)
     })
@@ -320,9 +347,14 @@ impl std::fmt::Display for Echo {
             Self::Edge(Idle::Spin) => f.write_str("spin"),
             Self::Edge(Idle::Adaptive) => f.write_str("adaptive"),
             Self::Edge(Idle::Park) => f.write_str("park"),
-            Self::Raw { polls, frame_bytes } => {
+            Self::Raw {
+                polls,
+                frame_bytes,
+                way,
+            } => {
                 let waits = if *polls { "polls" } else { "sleeps" };
-                write!(f, "{waits}:{frame_bytes}")
+                let way = if *way == Way::Same { "same" } else { "other" };
+                write!(f, "{waits}:{way}:{frame_bytes}")
             }
         }
     }
@@ -332,18 +364,21 @@ impl FromStr for Echo {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let raw = |polls, bytes: &str| {
-            let frame_bytes = bytes.parse().map_err(|_| format!("{bytes:?} is no size"))?;
-            Ok(Self::Raw { polls, frame_bytes })
+        let mut words = text.split(':');
+        let echo = match (words.next(), words.next(), words.next()) {
+            (Some("spin"), None, None) => Self::Edge(Idle::Spin),
+            (Some("adaptive"), None, None) => Self::Edge(Idle::Adaptive),
+            (Some("park"), None, None) => Self::Edge(Idle::Park),
+            (Some(waits @ ("polls" | "sleeps")), Some(way @ ("same" | "other")), Some(bytes)) => {
+                Self::Raw {
+                    polls: waits == "polls",
+                    frame_bytes: bytes.parse().map_err(|_| format!("{bytes:?} is no size"))?,
+                    way: if way == "same" { Way::Same } else { Way::Other },
+                }
+            }
+            _ => return Err(format!("there is no echo {text:?}")),
         };
-        match text.split_once(':') {
-            None if text == "spin" => Ok(Self::Edge(Idle::Spin)),
-            None if text == "adaptive" => Ok(Self::Edge(Idle::Adaptive)),
-            None if text == "park" => Ok(Self::Edge(Idle::Park)),
-            Some(("polls", bytes)) => raw(true, bytes),
-            Some(("sleeps", bytes)) => raw(false, bytes),
-            _ => Err(format!("there is no echo {text:?}")),
-        }
+        Ok(echo)
     }
 }
 
@@ -353,12 +388,14 @@ mod tests {
 
     #[test]
     fn the_other_process_is_told_what_to_do_in_one_word() {
-        let raw = |polls| Echo::Raw {
+        let raw = |(polls, way)| Echo::Raw {
             polls,
             frame_bytes: 264,
+            way,
         };
+        let raws = [(true, Way::Same), (false, Way::Other)].map(raw);
         let edges = [Idle::Spin, Idle::Adaptive, Idle::Park].map(Echo::Edge);
-        for echo in edges.into_iter().chain([raw(true), raw(false)]) {
+        for echo in edges.into_iter().chain(raws) {
             assert_eq!(echo.to_string().parse(), Ok(echo));
         }
     }

@@ -1,4 +1,4 @@
-//! Frames there and back over a bare TCP connection.
+//! Frames there and back over a bare TCP connection, or over one each way.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::error::BenchError;
 
+use super::Way;
 use super::road::Road;
 
 /// Time after which the other process is taken to be stuck, and how often a look is taken at the
@@ -17,6 +18,7 @@ const LOOKS: u32 = 1 << 10;
 
 /// A connection, seen from where frames are sent first.
 pub(crate) struct RawTcp {
+    out: TcpStream,
     stream: TcpStream,
     polls: bool,
     frame: Vec<u8>,
@@ -27,7 +29,7 @@ pub(crate) struct RawTcp {
 }
 
 impl RawTcp {
-    /// A connection to whoever listens there, on which it polls, or sleeps until something comes.
+    /// Connected to whoever listens there, where it polls, or sleeps until something comes.
     ///
     /// # Errors
     /// When it is refused.
@@ -35,11 +37,13 @@ impl RawTcp {
         to: SocketAddr,
         polls: bool,
         frame_bytes: usize,
+        way: Way,
     ) -> Result<Self, BenchError> {
-        let stream = TcpStream::connect(to)?;
-        stream.set_nodelay(true)?;
+        let (out, stream) = pair(way, || TcpStream::connect(to))?;
+        out.set_nonblocking(true)?;
         stream.set_nonblocking(true)?;
         Ok(Self {
+            out,
             stream,
             polls,
             frame: vec![0; frame_bytes],
@@ -52,7 +56,7 @@ impl RawTcp {
     /// Writes what is left of the frame, and returns whether that is all of it.
     fn is_written(&mut self) -> Result<bool, BenchError> {
         while self.written < self.frame.len() {
-            match self.stream.write(&self.frame[self.written..]) {
+            match self.out.write(&self.frame[self.written..]) {
                 Ok(written) => self.written += written,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(error.into()),
@@ -107,9 +111,9 @@ pub(crate) fn echo(
     listener: &TcpListener,
     polls: bool,
     frame_bytes: usize,
+    way: Way,
 ) -> Result<u64, BenchError> {
-    let (mut stream, _) = listener.accept()?;
-    stream.set_nodelay(true)?;
+    let (mut stream, mut back) = pair(way, || Ok(listener.accept()?.0))?;
     stream.set_nonblocking(polls)?;
     stream.set_read_timeout(Some(STUCK_AFTER))?;
     let mut frames = Frames::new(frame_bytes);
@@ -119,11 +123,26 @@ pub(crate) fn echo(
         patience.look()?;
         while let Some(frame) = frames.next() {
             patience = Patience::default();
-            write_all(&mut stream, frame)?;
+            write_all(&mut back, frame)?;
             count += 1;
         }
     }
     Ok(count)
+}
+
+/// The connection by which frames go to who listens, and that by which they come back.
+fn pair(
+    way: Way,
+    mut next: impl FnMut() -> std::io::Result<TcpStream>,
+) -> std::io::Result<(TcpStream, TcpStream)> {
+    let there = next()?;
+    there.set_nodelay(true)?;
+    let back = match way {
+        Way::Same => there.try_clone()?,
+        Way::Other => next()?,
+    };
+    back.set_nodelay(true)?;
+    Ok((there, back))
 }
 
 /// Writes all of a frame, also where the stream does not wait for room: the other side takes

@@ -129,7 +129,11 @@ fn baseline(
         Transport::Shared => shared::run_at_a_rate(cpus, shared::Echo::Memfd, schedule),
         Transport::Socket => {
             let polls = idle != Idle::Park;
-            let raw = latency::Echo::Raw { polls, frame_bytes };
+            let raw = latency::Echo::Raw {
+                polls,
+                frame_bytes,
+                way: latency::Way::Same,
+            };
             latency::run(cpus, raw, schedule)
         }
     }

@@ -19,7 +19,7 @@ use crate::error::BenchError;
 use crate::latency::ours::{self, Edges, Remote};
 use crate::latency::raw_tcp::{self, RawTcp};
 use crate::latency::road::{Times, WARM_UP_TRIPS, one_by_one};
-use crate::latency::{Answered, SMOKE_TRIPS, require_answers};
+use crate::latency::{Answered, SMOKE_TRIPS, Way, require_answers};
 use crate::pinned::run_on;
 use crate::spent::Spent;
 
@@ -227,7 +227,10 @@ fn trip(
             edges.finish()?;
             Ok(times)
         }
-        Answerer::Raw { polls } => one_by_one(&mut RawTcp::open(to, polls, FRAME_BYTES)?, count),
+        Answerer::Raw { polls } => {
+            let mut stream = RawTcp::open(to, polls, FRAME_BYTES, Way::Same)?;
+            one_by_one(&mut stream, count)
+        }
         Answerer::Framed => framed::ask(to, &asked, count),
         Answerer::Flight => flight::ask(to, &asked, count),
         #[cfg(feature = "zeromq")]
@@ -249,7 +252,7 @@ pub(crate) fn answer(answerer: Answerer, cpu: CpuId) -> Result<String, BenchErro
     serve(cpu, |listener: TcpListener| {
         let count = match answerer {
             Answerer::Edge(idle) => ours::echo(Remote::Socket, &listener, idle),
-            Answerer::Raw { polls } => raw_tcp::echo(&listener, polls, FRAME_BYTES),
+            Answerer::Raw { polls } => raw_tcp::echo(&listener, polls, FRAME_BYTES, Way::Same),
             Answerer::Framed => framed::answer(listener),
             Answerer::Flight => {
                 flight::receive(listener, true, Tally::of(None)).map(|came| came.total.rows)

@@ -115,12 +115,16 @@ pub(crate) fn measure(
     }
     let status = child.wait()?;
     let printed = printed.join();
-    if !status.success() {
-        return Err(BenchError::new(reason(&said, &status.to_string())));
-    }
     let printed = printed.map_err(|_| BenchError::new("its output could not be read"))??;
-    serde_json::from_str(&printed)
-        .map_err(|error| BenchError::new(format!("what it printed is no report: {error}")))
+    of_process(status.success(), &printed)
+        .ok_or_else(|| BenchError::new(reason(&said, &status.to_string())))
+}
+
+/// What a process printed, if that can be a part of a report: one of which some cases failed
+/// prints its report too, and ends with an error.
+fn of_process(succeeded: bool, printed: &str) -> Option<Report> {
+    let report: Report = serde_json::from_str(printed).ok()?;
+    (succeeded || !report.failed.is_empty()).then_some(report)
 }
 
 /// Why a process failed: what it said of that, or else the last that it said, and how it ended.
@@ -182,6 +186,15 @@ mod tests {
             progress_line(1, 4, "job", 60.0),
             "part 2 of 4: job, 60 s passed, about 3 min left"
         );
+    }
+
+    #[test]
+    fn what_was_measured_beside_a_case_that_failed_is_kept() {
+        let failed = r#"{"cases": [], "failed": [{"name": "a", "why": "a row was lost"}]}"#;
+        assert_eq!(of_process(false, failed).unwrap().failed.len(), 1);
+        assert!(of_process(false, r#"{"cases": []}"#).is_none());
+        assert!(of_process(true, r#"{"cases": []}"#).is_some());
+        assert!(of_process(true, "no report").is_none());
     }
 
     #[test]

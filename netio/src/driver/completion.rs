@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::ops::Deref;
 
+use super::chunk_pool::Lent as Pooled;
 use super::uring::RingChunk;
 use super::{ConnectionId, ListenerId, Socket};
 use crate::buffer::Body;
@@ -120,8 +121,8 @@ pub struct Chunk {
 }
 
 enum Lent {
-    /// The usual one, without an allocation.
     Ring(RingChunk),
+    Pooled(Pooled),
     Other(Box<dyn Deref<Target = [u8]>>),
 }
 
@@ -140,6 +141,7 @@ impl Chunk {
     pub fn is_spare(&self) -> bool {
         match &self.bytes {
             Lent::Ring(chunk) => chunk.is_spare(),
+            Lent::Pooled(chunk) => chunk.is_spare(),
             Lent::Other(_) => false,
         }
     }
@@ -153,12 +155,21 @@ impl From<RingChunk> for Chunk {
     }
 }
 
+impl From<Pooled> for Chunk {
+    fn from(chunk: Pooled) -> Self {
+        Self {
+            bytes: Lent::Pooled(chunk),
+        }
+    }
+}
+
 impl Deref for Chunk {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
         match &self.bytes {
             Lent::Ring(chunk) => chunk,
+            Lent::Pooled(chunk) => chunk,
             Lent::Other(bytes) => bytes,
         }
     }

@@ -2,7 +2,6 @@
 //! makes sense, and make it themselves.
 
 mod connection;
-mod pool;
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -11,7 +10,7 @@ use bytes::Bytes;
 use rustix::io::Errno;
 
 use self::connection::{Connection, Next, Turn};
-use self::pool::ChunkPool;
+use super::chunk_pool::ChunkPool;
 use super::slots::{Key, Slots};
 use super::{Completion, ConnectionId};
 use crate::buffer::Body;
@@ -29,6 +28,9 @@ pub(super) trait Stream {
 
     /// Writes from the front of `slices`; how many bytes.
     fn write(&self, slices: &[IoSlice<'_>]) -> Result<usize, Errno>;
+
+    /// Lets acknowledgements of what was read be put off, where there are any.
+    fn acknowledge_late(&self) {}
 
     /// Whether bytes are there to be read.
     fn has_unread(&self) -> bool;

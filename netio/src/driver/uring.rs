@@ -10,6 +10,7 @@
 
 mod chunks;
 mod connection;
+mod direct;
 mod listener;
 mod message;
 mod ring;
@@ -31,6 +32,7 @@ use bytes::Bytes;
 
 use self::chunks::ChunkRing;
 use self::connection::Connection;
+use self::direct::Direct;
 use self::listener::{Listener, Retry};
 use self::ring::{Done, Ring};
 use self::token::{Operation, Token};
@@ -78,6 +80,10 @@ struct Io {
     held: Vec<Key>,
     /// Connections whose send went at once, which the next poll tells.
     sent: Vec<Key>,
+    /// Connections that receive by calls of this thread.
+    direct: Direct,
+    /// Connections are few enough for calls of their own.
+    is_few: bool,
     copied_bytes: u64,
     /// Sends that the kernel has only begun.
     short_sends: u64,
@@ -100,7 +106,8 @@ pub(crate) struct Settings {
     chunk_bytes: u32,
     /// Whether the kernel goes on with a send that it could only begin.
     wait_all: bool,
-    /// Sends go at once while there are at most so many connections.
+    /// Sends go at once, and what comes in small pieces is asked for, while there are at most so
+    /// many connections.
     at_once_max: usize,
 }
 
@@ -136,6 +143,8 @@ impl UringDriver {
                 starved: Vec::new(),
                 held: Vec::new(),
                 sent: Vec::new(),
+                direct: Direct::default(),
+                is_few: false,
                 copied_bytes: 0,
                 short_sends: 0,
                 settings,
@@ -154,6 +163,7 @@ impl UringDriver {
         self.io.make_chunks()?;
         let key = self.connections.next_key();
         let key = self.connections.insert(Connection::new(key, stream));
+        self.count();
         Ok(key.into())
     }
 
@@ -182,7 +192,14 @@ impl UringDriver {
             && let Some(gone) = self.connections.remove(key)
         {
             gone.leave(done);
+            self.count();
         }
+    }
+
+    /// Notes how many connections there are now.
+    fn count(&mut self) {
+        // A call for each costs less than the ring for a few connections, and more for many.
+        self.io.is_few = self.connections.len() <= self.io.settings.at_once_max;
     }
 
     fn handle(&mut self, came: Done, done: &mut Vec<Completion>) {
@@ -343,8 +360,7 @@ impl Driver for UringDriver {
     }
 
     fn send(&mut self, connection: ConnectionId, queue: &mut VecDeque<Bytes>) -> usize {
-        // A call for each costs less than the ring for a few connections, and more for many.
-        let at_once = self.connections.len() <= self.io.settings.at_once_max;
+        let at_once = self.io.is_few;
         let mut bytes = 0;
         self.with_connection(connection, |found, io, done| {
             bytes = found.send(queue, at_once, io, done);
@@ -398,6 +414,7 @@ impl Driver for UringDriver {
         self.release();
         self.tell_sent();
         completions.append(&mut self.done);
+        self.ask(completions);
         self.feed(completions);
         self.arm_watch();
         let mut batch = mem::take(&mut self.batch);
@@ -417,6 +434,7 @@ impl Driver for UringDriver {
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         self.release();
+        self.end_direct();
         if self.has_work() {
             return self.io.ring.submit();
         }
@@ -425,7 +443,9 @@ impl Driver for UringDriver {
     }
 
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.io.ring.event(self.has_work())
+        self.io
+            .ring
+            .event(self.io.direct.ask_to_end() || self.has_work())
     }
 
     fn copied_bytes(&self) -> u64 {

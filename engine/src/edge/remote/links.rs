@@ -1,6 +1,7 @@
 //! The links of one thread, and the driver that moves their bytes.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::LazyLock;
@@ -103,7 +104,7 @@ struct Means {
 pub struct Links {
     means: Means,
     mailbox: OwnedMailbox,
-    links: HashMap<ConnectionId, Driven>,
+    links: HashMap<ConnectionId, Driven, BuildHasherDefault<SlotHasher>>,
     ports: HashMap<ListenerId, Box<dyn Port>>,
     completions: Vec<Completion>,
     /// Links that are to be pumped now, and those that are after them.
@@ -135,7 +136,7 @@ impl Links {
                 bell,
             },
             mailbox,
-            links: HashMap::new(),
+            links: HashMap::default(),
             ports: HashMap::new(),
             completions: Vec::new(),
             touched: Vec::new(),
@@ -505,6 +506,29 @@ impl std::fmt::Debug for Links {
             .field("driver", &self.means.driver.kind())
             .field("links", &self.links.len())
             .finish_non_exhaustive()
+    }
+}
+
+/// Tells the names of connections apart, which are small numbers that the driver counts: nobody
+/// can choose them so that they collide.
+#[derive(Default)]
+struct SlotHasher(u64);
+
+impl Hasher for SlotHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u32(u32::from(*byte));
+        }
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        // An odd number with its bits well mixed: tables look at the high ones and the low ones.
+        const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+        self.0 = (self.0.rotate_left(32) ^ u64::from(number)).wrapping_mul(SPREAD);
     }
 }
 

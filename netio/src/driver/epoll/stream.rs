@@ -8,6 +8,7 @@ use rustix::io::{Errno, ioctl_fionread};
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, sendmsg, shutdown};
 
 use crate::buffer::Body;
+use crate::driver::acknowledging::acknowledge_late;
 use crate::driver::nonblocking::{Readiness, Stream};
 
 impl Stream for TcpStream {
@@ -27,6 +28,10 @@ impl Stream for TcpStream {
     fn write(&self, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         sendmsg(self, slices, &mut SendAncillaryBuffer::default(), flags)
+    }
+
+    fn acknowledge_late(&self) {
+        acknowledge_late(self);
     }
 
     fn has_unread(&self) -> bool {

@@ -6,9 +6,10 @@ use std::io;
 use bytes::Bytes;
 use rustix::io::Errno;
 
-use super::pool::ChunkPool;
 use super::{Readiness, Stream};
 use crate::buffer::Body;
+use crate::driver::acknowledging::Acknowledging;
+use crate::driver::chunk_pool::ChunkPool;
 use crate::driver::outgoing::Outgoing;
 use crate::driver::{Completion, ConnectionId};
 
@@ -68,6 +69,7 @@ pub(super) struct Connection<S> {
     reads: bool,
     body: Option<Body>,
     receiving: Receiving,
+    acknowledging: Acknowledging,
     outgoing: Outgoing,
     /// A send was begun, and the caller was not told that it is done.
     in_flight: bool,
@@ -87,6 +89,7 @@ impl<S: Stream> Connection<S> {
             reads: false,
             body: None,
             receiving: Receiving::Open,
+            acknowledging: Acknowledging::default(),
             outgoing: Outgoing::default(),
             in_flight: false,
             sending: Sending::Open,
@@ -257,7 +260,11 @@ impl<S: Stream> Connection<S> {
                 Ok((bytes, asked)) => {
                     // Fewer than were asked for: the kernel has no more, or the end is next.
                     self.readable = bytes == asked || self.hung_up;
-                    progress += if self.body.is_some() { bytes } else { 0 };
+                    match self.body {
+                        Some(_) => progress += bytes,
+                        None if self.acknowledging.handle_read() => self.stream.acknowledge_late(),
+                        None => {}
+                    }
                     bytes_left = bytes_left.saturating_sub(bytes);
                     turn.bytes_left = turn.bytes_left.saturating_sub(bytes);
                 }

@@ -9,16 +9,15 @@ use bytes::Bytes;
 use rustix::io::Errno;
 
 use super::Io;
+use super::direct::Pace;
 use super::message::Message;
 use super::ring::{self, Done};
 use super::token::{Operation, Token};
 use crate::buffer::Body;
+use crate::driver::acknowledging::{Acknowledging, acknowledge_late};
 use crate::driver::outgoing::Outgoing;
 use crate::driver::slots::Key;
 use crate::driver::{Chunk, Completion, ConnectionId, Socket};
-
-/// The kernel is asked to acknowledge late each time so many reads have come.
-const READS_PER_REQUEST: u32 = 16;
 
 /// A connection. What the kernel reads and writes for it stays in it until the operation has
 /// come back for the last time; only then is it let go.
@@ -43,8 +42,8 @@ pub(super) struct Connection {
     sending: Sending,
     outgoing: Outgoing,
     message: Option<Box<Message>>,
-    /// Counts what was read into chunks.
-    reads_count: u32,
+    acknowledging: Acknowledging,
+    pace: Pace,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,12 +55,13 @@ enum Stage {
     Closing,
 }
 
-/// The receiving operation that is under way.
+/// How bytes are received at the moment: by which operation, or by calls of this thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Receiving {
     Nothing,
     Chunks,
     Body,
+    Direct,
 }
 
 #[derive(Debug)]
@@ -102,7 +102,8 @@ impl Connection {
             sending: Sending::Idle,
             outgoing: Outgoing::default(),
             message: None,
-            reads_count: 0,
+            acknowledging: Acknowledging::default(),
+            pace: Pace::default(),
         }
     }
 
@@ -217,8 +218,8 @@ impl Connection {
         match came.result {
             Ok(0) => self.end(done),
             Ok(bytes) if receiving == Receiving::Body => self.fill_body(bytes as usize, io, done),
-            Ok(_) => {
-                self.acknowledge_late();
+            Ok(bytes) => {
+                self.handle_read(bytes as usize, io);
                 if let Some(chunk) = chunk {
                     self.deliver(chunk, io, done);
                 }
@@ -233,6 +234,44 @@ impl Connection {
                 self.lose(error, done);
             }
         }
+    }
+
+    /// Asks the kernel for what has come, and takes it.
+    pub(super) fn ask(&mut self, io: &mut Io, done: &mut Vec<Completion>) {
+        if self.receiving != Receiving::Direct {
+            return;
+        }
+        let Some(mut lent) = io.direct.pool.lend() else {
+            return self.pace.end();
+        };
+        match ring::receive_at_once(&self.stream, lent.buffer()) {
+            Ok(0) => {
+                self.receiving = Receiving::Nothing;
+                self.end(done);
+            }
+            Ok(bytes) => {
+                self.handle_read(bytes, io);
+                let (connection, chunk) = (self.id(), lent.into_chunk(bytes));
+                done.push(Completion::Read { connection, chunk });
+            }
+            Err(Errno::AGAIN) => self.pace.handle_nothing(),
+            Err(Errno::INTR) => {}
+            Err(error) => {
+                self.receiving = Receiving::Nothing;
+                let error = self.take_broken().unwrap_or_else(|| error.into());
+                self.lose(error, done);
+            }
+        }
+    }
+
+    /// Whether it is to be asked.
+    pub(super) fn is_asked(&self) -> bool {
+        self.receiving == Receiving::Direct
+    }
+
+    /// Lets the ring receive.
+    pub(super) fn end_direct(&mut self) {
+        self.pace.end();
     }
 
     /// A send has ended, maybe short of what was asked.
@@ -272,13 +311,22 @@ impl Connection {
         let wanted = match self.stage {
             Stage::Open if self.ended => Receiving::Nothing,
             Stage::Open if self.body.is_some() => Receiving::Body,
+            Stage::Open if self.reads && self.pace.is_direct() => Receiving::Direct,
             Stage::Open if self.reads && !self.starved && !self.held => Receiving::Chunks,
             _ => Receiving::Nothing,
         };
+        if self.receiving == Receiving::Direct && wanted != Receiving::Direct {
+            // The kernel has nothing of it.
+            self.receiving = Receiving::Nothing;
+        }
         match (self.receiving, wanted) {
             (Receiving::Nothing, Receiving::Nothing) => {}
             (Receiving::Nothing, Receiving::Chunks) => self.receive_chunks(io),
             (Receiving::Nothing, Receiving::Body) => self.receive_body(io),
+            (Receiving::Nothing, Receiving::Direct) => {
+                self.receiving = Receiving::Direct;
+                io.direct.begin(self.key);
+            }
             (current, wanted) if current != wanted && !self.cancelled => {
                 self.cancelled = true;
                 io.ring.cancel(Token::new(Operation::Receive, self.key));
@@ -379,14 +427,11 @@ impl Connection {
         unsafe { io.ring.send(&self.stream, message, token) };
     }
 
-    /// Lets the kernel put acknowledgements off for some milliseconds, now and then, since it comes
-    /// off that after each pause. Otherwise it sends one within each read of a lone frame, which
-    /// takes some 2 us before the reader has the frame. Bulk is acknowledged as it was.
-    fn acknowledge_late(&mut self) {
-        self.reads_count = self.reads_count.wrapping_add(1);
-        if self.reads_count.is_multiple_of(READS_PER_REQUEST) {
-            // A kernel that refuses is only slower.
-            let _ = rustix::net::sockopt::set_tcp_quickack(&self.stream, false);
+    /// So many bytes were read into a chunk.
+    fn handle_read(&mut self, bytes: usize, io: &Io) {
+        self.pace.handle_read(bytes, io.direct.sleeps, io.is_few);
+        if self.acknowledging.handle_read() {
+            acknowledge_late(&self.stream);
         }
     }
 

@@ -13,7 +13,7 @@ use io_uring::{
 };
 use rustix::event::{EventfdFlags, PollFlags, eventfd};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, send, sendmsg};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, recv, send, sendmsg};
 
 use super::chunks::ChunkRing;
 use super::message::Message;
@@ -339,6 +339,12 @@ pub(super) fn send_at_once(socket: &impl AsFd, outgoing: &Outgoing) -> Result<us
     let (slices, count) = outgoing.slices();
     let mut nothing = SendAncillaryBuffer::default();
     sendmsg(socket, &slices[..count], &mut nothing, flags)
+}
+
+/// Receives without waiting what has come, and says how many bytes that were; 0 at the end.
+pub(super) fn receive_at_once(socket: &impl AsFd, buffer: &mut [u8]) -> Result<usize, Errno> {
+    let (bytes, _) = recv(socket, buffer, RecvFlags::DONTWAIT)?;
+    Ok(bytes)
 }
 
 fn send_flags(settings: &Settings) -> u32 {

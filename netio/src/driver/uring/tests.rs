@@ -1,5 +1,6 @@
 //! What the driver promises, and what it does where the kernel makes that hard.
 
+mod asking;
 mod bodies;
 mod ending;
 mod pitfalls;

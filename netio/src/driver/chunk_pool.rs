@@ -66,7 +66,12 @@ impl Lent {
     /// The first `bytes` bytes, for the caller.
     pub(super) fn into_chunk(mut self, bytes: usize) -> Chunk {
         self.filled = bytes;
-        Chunk::new(self)
+        Chunk::from(self)
+    }
+
+    /// Whether the callers have at most half of what they may have.
+    pub(super) fn is_spare(&self) -> bool {
+        self.shelf.borrow().lent <= CHUNKS_MAX / 2
     }
 }
 
@@ -91,6 +96,20 @@ impl Drop for Lent {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_caller_may_keep_chunks_while_half_of_them_are_here() {
+        let pool = ChunkPool::default();
+        let chunk = |lent: Lent| lent.into_chunk(1);
+        let mut kept: Vec<Chunk> = (0..CHUNKS_MAX / 2)
+            .map(|_| chunk(pool.lend().unwrap()))
+            .collect();
+        assert!(kept.iter().all(Chunk::is_spare));
+        kept.push(chunk(pool.lend().unwrap()));
+        assert!(!kept.iter().any(Chunk::is_spare));
+        kept.pop();
+        assert!(kept.iter().all(Chunk::is_spare));
+    }
 
     #[test]
     fn a_chunk_goes_back_when_it_is_dropped_and_outlives_the_pool() {
