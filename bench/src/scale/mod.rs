@@ -97,6 +97,8 @@ fn run(
     prebuilt: &Prebuilt,
     count: u64,
 ) -> Result<Sample, BenchError> {
+    // However short a run is, something goes over each edge.
+    let count = count.max(subtasks.edges() as u64);
     match transport {
         Transport::Local => within::run(cpus, subtasks, load, prebuilt, count),
         Transport::Shared => across::run(cpus, Remote::Shared, subtasks, load, prebuilt, count),
