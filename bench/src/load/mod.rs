@@ -2,13 +2,12 @@
 //! until one can't be held.
 //!
 //! The time of each counts from when it was due. A rate is saturated where less than 95 % of it
-//! comes back: what is measured there is a queue that grows for as long as the run lasts, so no
+//! comes back in every run: what is measured there is a queue that grows for as long as the run lasts, so no
 //! further rate is offered, and a run ends soon after the time that it should take.
 
 use std::cell::RefCell;
 use std::time::Duration;
 
-use crate::case::median;
 use crate::contest::{Contest, Harness, Measure, Sample};
 use crate::cpus::CpuPair;
 use crate::edge::socket::Idle;
@@ -59,7 +58,7 @@ pub(crate) fn measure(harness: &mut Harness, transport: Transport) -> Result<(),
     Ok(())
 }
 
-/// Measures one rate, and returns which share of it came back.
+/// Measures one rate, and returns which share of it came back in the best of the runs.
 fn offer(
     harness: &mut Harness,
     name: String,
@@ -100,8 +99,9 @@ fn offer(
         baseline: Box::new(baseline),
     })?;
     let held = held.into_inner();
-    // A pair that is not wanted says nothing.
-    Ok(if held.is_empty() { 1.0 } else { median(&held) })
+    // A pair that is not wanted says nothing, and a run that others disturbed little.
+    let most = held.iter().copied().reduce(f64::max);
+    Ok(most.unwrap_or(1.0))
 }
 
 fn ours(

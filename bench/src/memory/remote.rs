@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::edge::socket::{Idle, Kind, Load, OwnLinks, Total};
 use crate::error::BenchError;
 use crate::latency::Remote;
-use crate::scale::{raise_descriptor_limit, small_segments};
+use crate::scale::{raise_descriptor_limit, settle, small_segments};
 
 use super::resident::Resident;
 
@@ -125,13 +125,16 @@ impl Party {
     ) -> Result<HeldRemotely, BenchError> {
         let mut ends = Vec::with_capacity(edges + 1);
         ends.push(open(&self.links)?);
-        self.settle(&mut ends, &is_open)?;
+        settle(&mut self.links, &mut ends, &is_open)?;
+        self.meet()?;
         let before = Resident::now()?;
         self.meet()?;
         for _ in 0..edges {
             ends.push(open(&self.links)?);
+            self.links.turn(true)?;
         }
-        self.settle(&mut ends, &is_open)?;
+        settle(&mut self.links, &mut ends, &is_open)?;
+        self.meet()?;
         let idle = Resident::now()? - before;
         self.meet()?;
         work(self, &mut ends)?;
@@ -141,18 +144,6 @@ impl Party {
         Ok(HeldRemotely { idle, used })
     }
 
-    /// Turns until all edges are open, on both sides.
-    fn settle<E>(
-        &mut self,
-        ends: &mut [E],
-        is_open: impl Fn(&mut E) -> bool,
-    ) -> Result<(), BenchError> {
-        while !ends.iter_mut().all(&is_open) {
-            self.turn(false)?;
-        }
-        self.meet()
-    }
-
     /// Waits until the other process is here as well.
     fn meet(&mut self) -> Result<(), BenchError> {
         self.control.write_all(&[0])?;
@@ -160,7 +151,11 @@ impl Party {
             match self.control.read(&mut [0]) {
                 Ok(0) => return Err(BenchError::new("the other process has ended")),
                 Ok(_) => return Ok(()),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => self.turn(false)?,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    // Nothing rings for what comes over this connection, so it sleeps shortly.
+                    self.links
+                        .turn_until(false, || Some(Duration::from_millis(1)))?;
+                }
                 Err(error) => return Err(error.into()),
             }
         }

@@ -18,7 +18,7 @@ use crate::error::BenchError;
 use crate::latency::Remote;
 use crate::transport::Transport;
 
-pub(crate) use across::{SEGMENT_BYTES, raise_descriptor_limit, small_segments};
+pub(crate) use across::{SEGMENT_BYTES, raise_descriptor_limit, settle, small_segments};
 pub(crate) use work::Subtasks;
 
 /// Edges between two workers, over which one subtask sends batches in turn.
@@ -97,6 +97,8 @@ fn run(
     prebuilt: &Prebuilt,
     count: u64,
 ) -> Result<Sample, BenchError> {
+    // However short a run is, something goes over each edge.
+    let count = count.max(subtasks.edges() as u64);
     match transport {
         Transport::Local => within::run(cpus, subtasks, load, prebuilt, count),
         Transport::Shared => across::run(cpus, Remote::Shared, subtasks, load, prebuilt, count),

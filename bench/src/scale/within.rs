@@ -41,7 +41,8 @@ pub(super) fn run(
         || receive(receivers, &mut Spinning::new()),
     )?;
     pair.first?;
-    pair.second?.require(prebuilt.total(count))?;
+    let expected = prebuilt.total(count).in_any_order();
+    pair.second?.in_any_order().require(expected)?;
     let bytes = prebuilt.bytes(count);
     Ok(Sample::rate(bytes, pair.wall, pair.spent, bytes))
 }

@@ -275,6 +275,15 @@ impl Total {
         }
     }
 
+    /// The same of batches that may come in any order, as over several edges.
+    pub(crate) fn in_any_order(self) -> Self {
+        Self {
+            rows: self.rows,
+            sum: self.sum,
+            ..Self::default()
+        }
+    }
+
     /// # Errors
     /// When something else came.
     pub(crate) fn require(self, expected: Self) -> Result<(), BenchError> {
