@@ -2,14 +2,40 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::host::Host;
+
 /// What one subcommand measured: `{"cases": [...]}` with `--json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
+    /// When the measurement ended, in UTC as of RFC 3339; empty where it is unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub date: String,
+    /// The version of Ringway; empty where it is unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
+    /// The command line that measures all of it again; empty where it is unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub command: String,
+    /// The machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<Host>,
     /// The cases, in the order in which they were measured.
     pub cases: Vec<Case>,
+    /// What was to be measured and failed, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<Failed>,
     /// What could not be measured here, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
+}
+
+/// A part of a report that failed: a result was wrong, or something that is needed is not there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failed {
+    /// The command line that failed.
+    pub command: String,
+    /// What it said.
+    pub why: String,
 }
 
 /// A pair that could not be measured.
@@ -48,6 +74,15 @@ pub struct Case {
     pub min: f64,
     /// The greatest of the runs of ours.
     pub max: f64,
+    /// The value of each run of ours, in the order of the runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs_ours: Vec<f64>,
+    /// The same of the baseline. Where there are as many, those at one place were a pair.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs_baseline: Vec<f64>,
+    /// The command line that measures this pair again, and nothing else.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub rerun: String,
     /// CPU seconds that ours takes to move 10^9 bytes, where bytes move.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_s_per_gb: Option<f64>,
@@ -154,6 +189,9 @@ impl Case {
             runs: samples.len(),
             min: samples.iter().copied().fold(f64::INFINITY, f64::min),
             max: samples.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            runs_ours: samples.to_vec(),
+            runs_baseline: Vec::new(),
+            rerun: String::new(),
             cpu_s_per_gb: None,
             baseline_cpu_s_per_gb: None,
             switches_per_s: None,
@@ -212,6 +250,16 @@ mod tests {
             assert!(!text.contains(absent), "{absent} in {text}");
         }
         assert_eq!(serde_json::from_str::<Case>(&text).unwrap(), case);
+    }
+
+    #[test]
+    fn a_file_of_an_earlier_version_is_still_read() {
+        let text = r#"{"cases": [{"name": "ring/u64/single", "unit": "elements/s", "ours": 2.0,
+            "baseline_name": "rtrb", "baseline": 1.0, "ratio": 2.0, "runs": 5, "min": 1.5,
+            "max": 2.5}]}"#;
+        let report: Report = serde_json::from_str(text).unwrap();
+        assert!(report.host.is_none() && report.date.is_empty() && report.failed.is_empty());
+        assert!(report.cases[0].runs_ours.is_empty() && report.cases[0].rerun.is_empty());
     }
 
     #[test]

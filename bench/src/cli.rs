@@ -10,13 +10,17 @@ use crate::case::Report;
 use crate::contest::{Harness, Settings};
 use crate::cpus::CpuPair;
 use crate::error::BenchError;
-use crate::host::Host;
+use crate::host::{self, Host, VERSION};
 use crate::idle::Program;
-use crate::{columnar, edge, idle, job, latency, ring, table};
+use crate::selection::Selection;
+use crate::{columnar, edge, idle, job, latency, rerun, ring, table};
 
 /// Runs of each contender where the user does not say, and in a smoke run.
 const RUNS: usize = 9;
 const SMOKE_RUNS: usize = 2;
+
+/// Seconds of a run where the user does not say.
+pub(crate) const SECONDS: f64 = 0.5;
 
 /// Measures Ringway beside what one would pick instead, in one run.
 #[derive(Clone, Debug, Parser)]
@@ -28,6 +32,13 @@ pub struct Cli {
     /// How.
     #[command(flatten)]
     pub common: CommonArgs,
+}
+
+impl Cli {
+    /// Whether the flags select this pair, as far as the subcommand measures it.
+    pub fn selects(&self, name: &str, baseline_name: &str) -> bool {
+        self.common.selection().takes(name, baseline_name)
+    }
 }
 
 /// What to measure.
@@ -65,7 +76,7 @@ pub enum Command {
 }
 
 /// How to measure.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Args)]
 pub struct CommonArgs {
     /// Print one JSON object, {"cases": [...]}, instead of a table.
     #[arg(long, global = true)]
@@ -74,7 +85,7 @@ pub struct CommonArgs {
     #[arg(long, global = true)]
     pub smoke: bool,
     /// Seconds of one run.
-    #[arg(long, global = true, value_name = "S", default_value_t = 0.5, value_parser = seconds)]
+    #[arg(long, global = true, value_name = "S", default_value_t = SECONDS, value_parser = seconds)]
     pub seconds: f64,
     /// Runs of each contender; medians are over them [default: 9, with --smoke 2].
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
@@ -82,12 +93,28 @@ pub struct CommonArgs {
     /// Measure only the cases whose name contains this.
     #[arg(long, global = true, value_name = "TEXT")]
     pub only: Option<String>,
+    /// Measure only beside the baselines whose name contains this.
+    #[arg(long, global = true, value_name = "TEXT")]
+    pub against: Option<String>,
+    /// --only and --against are whole names.
+    #[arg(long, global = true)]
+    pub exact: bool,
     /// The CPUs of the two parties, such as 2,3 [default: the first two that are allowed].
     #[arg(long, global = true, value_name = "A,B")]
     pub cpus: Option<CpuPair>,
     /// The folder that has flights.parquet [default: docs/examples/data of the sources].
     #[arg(long, global = true, value_name = "DIR")]
     pub data: Option<PathBuf>,
+}
+
+impl CommonArgs {
+    fn selection(&self) -> Selection {
+        Selection {
+            only: self.only.clone().unwrap_or_default(),
+            against: self.against.clone().unwrap_or_default(),
+            exact: self.exact,
+        }
+    }
 }
 
 /// Which edge to measure.
@@ -200,13 +227,13 @@ pub struct TableArgs {
 pub fn run(cli: &Cli) -> Result<String, BenchError> {
     let common = &cli.common;
     let report = match &cli.command {
-        Command::Host => return host(common),
+        Command::Host => return about_host(common),
         Command::Table(args) => read(&args.files)?,
         Command::Echo(args) => return latency::echo(args.echo, args.cpu),
         Command::Receive(args) => return edge::socket::receive(args.carrier, args.cpu),
         Command::ReceiveShared(args) => return receive_shared(args),
         Command::EchoShared(args) => return echo_shared(args),
-        command => measure(command, common)?,
+        command => described(measure(command, common)?, command, common)?,
     };
     if common.json {
         return Ok(serde_json::to_string(&report)? + "\n");
@@ -222,7 +249,7 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         smoke: common.smoke,
         cpus: CpuPair::choose(common.cpus)?,
     });
-    harness.only = common.only.clone().unwrap_or_default();
+    harness.selection = common.selection();
     let data = common.data.clone().unwrap_or_else(job::data_folder);
     match command {
         Command::Ring => ring::measure(&mut harness)?,
@@ -258,6 +285,22 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
     Ok(harness.finish())
 }
 
+/// The report with what one must know to trust it, and to measure it again.
+fn described(
+    mut report: Report,
+    command: &Command,
+    common: &CommonArgs,
+) -> Result<Report, BenchError> {
+    for case in &mut report.cases {
+        case.rerun = rerun::of_case(command, common, case);
+    }
+    report.command = rerun::of_all(command, common);
+    report.host = Some(Host::read(CpuPair::choose(common.cpus)?)?);
+    report.version = VERSION.to_owned();
+    report.date = host::now();
+    Ok(report)
+}
+
 fn receive_shared(args: &SharedReceiveArgs) -> Result<String, BenchError> {
     let course = edge::shared::Course {
         carrier: args.carrier,
@@ -276,7 +319,7 @@ fn echo_shared(args: &SharedEchoArgs) -> Result<String, BenchError> {
     latency::shared::echo(args.echo, &trips, args.cpu)
 }
 
-fn host(common: &CommonArgs) -> Result<String, BenchError> {
+fn about_host(common: &CommonArgs) -> Result<String, BenchError> {
     let host = Host::read(CpuPair::choose(common.cpus)?)?;
     if common.json {
         return Ok(serde_json::to_string(&host)? + "\n");

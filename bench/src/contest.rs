@@ -9,6 +9,7 @@ use crate::latencies::Latencies;
 use crate::line_probe::line_ns;
 use crate::noise::{NoiseWatch, spread};
 use crate::progress::Progress;
+use crate::selection::Selection;
 use crate::spent::Spent;
 
 /// Pairs of runs that are measured at most, as a multiple of those wanted: where the placement
@@ -73,8 +74,8 @@ pub(crate) struct Contest<'a> {
 pub(crate) struct Harness {
     pub(crate) settings: Settings,
     pub(crate) progress: Progress,
-    /// Cases whose name does not contain this are left out.
-    pub(crate) only: String,
+    /// The cases that are wanted.
+    pub(crate) selection: Selection,
     report: Report,
 }
 
@@ -91,14 +92,14 @@ impl Harness {
         Self {
             settings,
             progress: Progress::new(),
-            only: String::new(),
+            selection: Selection::default(),
             report: Report::default(),
         }
     }
 
     /// Whether a case is wanted at all.
     pub(crate) fn wants(&self, name: &str) -> bool {
-        name.contains(&self.only)
+        self.selection.takes_name(name)
     }
 
     /// Measures a case, if it is wanted.
@@ -106,7 +107,7 @@ impl Harness {
     /// # Errors
     /// When a contender cannot run, or its result is wrong; the error names the case.
     pub(crate) fn measure(&mut self, mut contest: Contest<'_>) -> Result<(), BenchError> {
-        if !self.wants(&contest.name) {
+        if !self.selection.takes(&contest.name, contest.baseline_name) {
             return Ok(());
         }
         let case = self.case_of(&mut contest);
@@ -115,8 +116,11 @@ impl Harness {
         Ok(())
     }
 
-    /// Adds a case that was measured elsewhere.
+    /// Adds a case that was measured elsewhere, if it is wanted.
     pub(crate) fn add(&mut self, case: Case) {
+        if !self.selection.takes(&case.name, &case.baseline_name) {
+            return;
+        }
         let elapsed_s = self.progress.elapsed().as_secs();
         let (name, baseline) = (&case.name, &case.baseline_name);
         let ratio = case.ratio.or(case.latency_ratio).unwrap_or_default();
@@ -241,6 +245,9 @@ impl Harness {
             runs: used.len(),
             min: ours.iter().copied().fold(f64::INFINITY, f64::min),
             max: ours.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            runs_ours: ours,
+            runs_baseline: baseline,
+            rerun: String::new(),
             cpu_s_per_gb: cpu_s_per_gb(ours_runs()),
             baseline_cpu_s_per_gb: cpu_s_per_gb(baselines()),
             switches_per_s: switches_per_s(ours_runs()),
@@ -447,7 +454,7 @@ mod tests {
     #[test]
     fn a_case_that_is_not_wanted_is_not_run() {
         let mut harness = Harness::new(settings(true));
-        harness.only = "another".to_owned();
+        harness.selection.only = "another".to_owned();
         let wrong: Contender<'_> = Box::new(|_| Err(BenchError::new("ran")));
         harness.measure(contest(wrong, Measure::Rate)).unwrap();
         assert!(harness.finish().cases.is_empty());

@@ -23,12 +23,14 @@ mod line_probe;
 mod noise;
 mod pinned;
 mod progress;
+mod rerun;
 mod ring;
+mod selection;
 mod shared;
 mod spent;
 mod table;
 
-pub use case::{Case, LeftOut, Line, Percentile, Placement, Report};
+pub use case::{Case, Failed, LeftOut, Line, Percentile, Placement, Report};
 pub use cli::{
     Cli, Command, CommonArgs, EchoArgs, EdgeArgs, EdgeTransport, IdleArgs, LatencyArgs,
     LatencyTransport, ReceiveArgs, SharedEchoArgs, SharedReceiveArgs, TableArgs, run,

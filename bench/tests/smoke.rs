@@ -2,6 +2,7 @@
 //! the results hold, and what they print is what `docs/PERFORMANCE.md` describes. Method: the
 //! subcommands are run in this process, and their JSON is read back.
 
+use std::path::Path;
 use std::process::Command;
 
 use clap::Parser;
@@ -18,9 +19,7 @@ fn smoke(subcommand: &str) -> Vec<Case> {
         "ringway-bench {subcommand} --smoke --json --runs 1"
     ));
     assert_eq!(text.lines().count(), 1, "one object on one line");
-    let report: Report = serde_json::from_str(&text).unwrap();
-    report.cases.iter().for_each(check);
-    report.cases
+    checked(serde_json::from_str(&text).unwrap(), subcommand)
 }
 
 /// As [`smoke`], in a process of its own: it starts further ones of its kind.
@@ -32,9 +31,58 @@ fn smoke_in_a_process(subcommand: &str) -> Vec<Case> {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    let report: Report = serde_json::from_slice(&output.stdout).unwrap();
+    checked(serde_json::from_slice(&output.stdout).unwrap(), subcommand)
+}
+
+fn checked(report: Report, subcommand: &str) -> Vec<Case> {
     report.cases.iter().for_each(check);
+    for case in &report.cases {
+        check_rerun(case, &report.cases, subcommand);
+    }
+    let host = report.host.as_ref().unwrap();
+    assert_eq!(report.version, host.version);
+    assert!(report.date.ends_with('Z'), "{}", report.date);
+    let again = parsed(&report.command);
+    assert_eq!(
+        format!("{again:?}"),
+        format!("{:?}", parsed(&words(subcommand)))
+    );
     report.cases
+}
+
+/// Of all cases of the subcommand, the line selects this one.
+fn check_rerun(case: &Case, all: &[Case], subcommand: &str) {
+    let cli = parsed(&case.rerun);
+    let original = parsed(&words(subcommand));
+    assert_eq!(
+        format!("{:?}", cli.command),
+        format!("{:?}", original.command),
+        "{}",
+        case.rerun
+    );
+    let selected: Vec<&Case> = all
+        .iter()
+        .filter(|one| cli.selects(&one.name, &one.baseline_name))
+        .collect();
+    assert_eq!(selected, [case], "{}", case.rerun);
+}
+
+fn words(subcommand: &str) -> String {
+    format!("ringway-bench {subcommand} --smoke --runs 1")
+}
+
+/// A command line as a shell splits it: at spaces that are not between quotes.
+fn parsed(line: &str) -> Cli {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for letter in line.chars() {
+        match letter {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => words.push(String::new()),
+            letter => words.last_mut().unwrap().push(letter),
+        }
+    }
+    Cli::try_parse_from(words).unwrap()
 }
 
 fn check(case: &Case) {
@@ -49,6 +97,9 @@ fn check(case: &Case) {
     }
     assert!(case.min <= case.ours && case.ours <= case.max, "{case:?}");
     assert!(case.runs >= 1, "{case:?}");
+    assert_eq!(case.runs_ours.len(), case.runs, "{case:?}");
+    let limit = case.baseline_name == "limit";
+    assert!(limit || case.runs_baseline.len() == case.runs, "{case:?}");
 }
 
 fn keys(cases: &[Case]) -> Vec<(&str, &str)> {
@@ -257,6 +308,28 @@ fn fields_that_do_not_apply_are_left_out_of_the_json() {
     assert!(!fields.contains(&"latency_ratio"), "{fields:?}");
     assert!(case["line_ns"]["before"].is_number() && case["line_ns"]["after"].is_number());
     assert!(case["noisy"].is_string(), "a smoke run says that it is one");
+}
+
+#[test]
+fn the_line_that_a_case_comes_with_measures_that_case() {
+    for case in smoke("ring --only ring/u64/single") {
+        let text = Command::new("sh")
+            .args(["-c", &format!("{} --json", case.rerun)])
+            .env("PATH", path_with_this_program())
+            .output()
+            .unwrap();
+        let report: Report = serde_json::from_slice(&text.stdout).unwrap();
+        assert_eq!(
+            keys(&report.cases),
+            [(case.name.as_str(), case.baseline_name.as_str())]
+        );
+    }
+}
+
+fn path_with_this_program() -> String {
+    let folder = Path::new(env!("CARGO_BIN_EXE_ringway-bench")).parent();
+    let path = std::env::var("PATH").unwrap_or_default();
+    format!("{}:{path}", folder.unwrap().display())
 }
 
 #[test]

@@ -1,0 +1,168 @@
+//! The command lines that measure the same again.
+
+use clap::ValueEnum;
+
+use crate::case::Case;
+use crate::cli::{Command, CommonArgs, SECONDS};
+
+const PROGRAM: &str = "ringway-bench";
+
+/// The command line that measures all of it again.
+pub(crate) fn of_all(command: &Command, common: &CommonArgs) -> String {
+    let mut words = words(command);
+    words.extend(selection(common));
+    words.extend(conditions(common));
+    line(&words)
+}
+
+/// The command line that measures this case again, and nothing else.
+pub(crate) fn of_case(command: &Command, common: &CommonArgs, case: &Case) -> String {
+    let mut words = words(command);
+    words.extend(["--only".to_owned(), case.name.clone()]);
+    words.extend(["--against".to_owned(), case.baseline_name.clone()]);
+    words.push("--exact".to_owned());
+    words.extend(conditions(common));
+    line(&words)
+}
+
+fn words(command: &Command) -> Vec<String> {
+    let words = match command {
+        Command::Ring => vec!["ring".to_owned()],
+        Command::Edge(args) => transport("edge", &args.transport),
+        Command::Latency(args) => transport("latency", &args.transport),
+        Command::Columnar => vec!["columnar".to_owned()],
+        Command::Job => vec!["job".to_owned()],
+        Command::Idle(args) => {
+            let path = args.ringway.iter();
+            let path = path.flat_map(|path| ["--ringway".to_owned(), path.display().to_string()]);
+            std::iter::once("idle".to_owned()).chain(path).collect()
+        }
+        Command::Host
+        | Command::Table(_)
+        | Command::Receive(_)
+        | Command::Echo(_)
+        | Command::ReceiveShared(_)
+        | Command::EchoShared(_) => unreachable!("they measure no case"),
+    };
+    debug_assert!(!words.is_empty(), "a subcommand has a name");
+    words
+}
+
+fn transport(subcommand: &str, transport: &impl ValueEnum) -> Vec<String> {
+    let value = transport.to_possible_value();
+    // Invariant: no value of these enums is hidden from the command line.
+    let value = value.expect("a transport has a name").get_name().to_owned();
+    vec![subcommand.to_owned(), "--transport".to_owned(), value]
+}
+
+/// Which cases.
+fn selection(common: &CommonArgs) -> Vec<String> {
+    let mut words = Vec::new();
+    for (flag, text) in [("--only", &common.only), ("--against", &common.against)] {
+        if let Some(text) = text {
+            words.extend([flag.to_owned(), text.clone()]);
+        }
+    }
+    if common.exact {
+        words.push("--exact".to_owned());
+    }
+    words
+}
+
+/// How they are measured, as far as it is not the default.
+fn conditions(common: &CommonArgs) -> Vec<String> {
+    let mut words = Vec::new();
+    if common.smoke {
+        words.push("--smoke".to_owned());
+    }
+    if common.seconds.to_bits() != SECONDS.to_bits() {
+        words.extend(["--seconds".to_owned(), common.seconds.to_string()]);
+    }
+    if let Some(runs) = common.runs {
+        words.extend(["--runs".to_owned(), runs.to_string()]);
+    }
+    if let Some(cpus) = common.cpus {
+        words.extend(["--cpus".to_owned(), cpus.to_string()]);
+    }
+    if let Some(data) = &common.data {
+        words.extend(["--data".to_owned(), data.display().to_string()]);
+    }
+    words
+}
+
+fn line(words: &[String]) -> String {
+    let words = words.iter().map(|word| quoted(word));
+    let words: Vec<String> = std::iter::once(PROGRAM.to_owned()).chain(words).collect();
+    words.join(" ")
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./,:=+".contains(&byte);
+    if !word.is_empty() && word.bytes().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    fn parsed(words: &[&str]) -> Cli {
+        Cli::try_parse_from(words).unwrap()
+    }
+
+    #[test]
+    fn a_case_is_measured_again_alone_and_in_the_same_way() {
+        let words = "ringway-bench edge --transport socket --only int64 --runs 3 --seconds 0.25";
+        let cli = parsed(&words.split(' ').collect::<Vec<_>>());
+        let case = Case {
+            baseline_name: "raw tcp".to_owned(),
+            ..Case::against_limit("edge/socket/int64/1", "bytes/s", &[1.0], 1.0)
+        };
+        assert_eq!(
+            of_case(&cli.command, &cli.common, &case),
+            "ringway-bench edge --transport socket --only edge/socket/int64/1 --against 'raw tcp' \
+             --exact --seconds 0.25 --runs 3"
+        );
+        assert_eq!(
+            of_all(&cli.command, &cli.common),
+            "ringway-bench edge --transport socket --only int64 --seconds 0.25 --runs 3"
+        );
+    }
+
+    #[test]
+    fn arguments_are_read_as_what_they_were_made_of() {
+        let words = [
+            "ringway-bench",
+            "ring",
+            "--only",
+            "a b'c",
+            "--against",
+            "",
+            "--exact",
+            "--smoke",
+            "--cpus",
+            "0,1",
+            "--data",
+            "some where",
+        ];
+        let cli = parsed(&words);
+        let mut again = vec!["ringway-bench".to_owned(), "ring".to_owned()];
+        again.extend(selection(&cli.common));
+        again.extend(conditions(&cli.common));
+        let again: Vec<&str> = again.iter().map(String::as_str).collect();
+        assert_eq!(parsed(&again).common, cli.common);
+    }
+
+    #[test]
+    fn a_word_with_a_space_or_a_quote_is_one_word_of_a_shell() {
+        assert_eq!(quoted("edge/socket-v1/int64"), "edge/socket-v1/int64");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}
