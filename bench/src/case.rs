@@ -204,6 +204,25 @@ impl Case {
             placement: None,
         }
     }
+
+    /// The runs of ours, or their bounds where the file has no more.
+    pub(crate) fn runs_or_bounds(&self) -> Vec<f64> {
+        match self.runs_ours.is_empty() {
+            true => vec![self.min, self.max],
+            false => self.runs_ours.clone(),
+        }
+    }
+
+    /// Ours divided by the baseline, of each pair of runs. Where runs are no pairs, ours is
+    /// divided by the median of the baseline.
+    pub(crate) fn ratios(&self) -> Vec<f64> {
+        if self.runs_ours.is_empty() || self.runs_ours.len() != self.runs_baseline.len() {
+            let runs = self.runs_or_bounds().into_iter();
+            return runs.map(|ours| ours / self.baseline).collect();
+        }
+        let pairs = self.runs_ours.iter().zip(&self.runs_baseline);
+        pairs.map(|(ours, baseline)| ours / baseline).collect()
+    }
 }
 
 // Where serde asks, it gives a reference.

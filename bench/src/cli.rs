@@ -6,14 +6,16 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use ringway::placement::CpuId;
 
+use crate::answer::Answer;
 use crate::case::Report;
+use crate::compare::CompareArgs;
 use crate::contest::{Harness, Settings};
 use crate::cpus::CpuPair;
 use crate::error::BenchError;
 use crate::host::{self, Host, VERSION};
 use crate::idle::Program;
 use crate::selection::Selection;
-use crate::{columnar, edge, idle, job, latency, rerun, ring, table};
+use crate::{columnar, compare, edge, idle, job, latency, rerun, results, ring, table};
 
 /// Runs of each contender where the user does not say, and in a smoke run.
 const RUNS: usize = 9;
@@ -61,6 +63,8 @@ pub enum Command {
     Host,
     /// Results of earlier runs as a Markdown table.
     Table(TableArgs),
+    /// Two files with results side by side: what became faster, what slower.
+    Compare(CompareArgs),
     /// The other process of a case that needs one; it is started by the harness.
     #[command(hide = true)]
     Receive(ReceiveArgs),
@@ -220,25 +224,35 @@ pub struct TableArgs {
     pub files: Vec<PathBuf>,
 }
 
-/// Runs one command, and returns what belongs on stdout.
+/// Runs one command, and returns what it has to say.
 ///
 /// # Errors
 /// When a result is wrong, or something that is needed is not there: the message says what.
-pub fn run(cli: &Cli) -> Result<String, BenchError> {
+pub fn run(cli: &Cli) -> Result<Answer, BenchError> {
     let common = &cli.common;
-    let report = match &cli.command {
-        Command::Host => return about_host(common),
-        Command::Table(args) => read(&args.files)?,
-        Command::Echo(args) => return latency::echo(args.echo, args.cpu),
-        Command::Receive(args) => return edge::socket::receive(args.carrier, args.cpu),
-        Command::ReceiveShared(args) => return receive_shared(args),
-        Command::EchoShared(args) => return echo_shared(args),
-        command => described(measure(command, common)?, command, common)?,
+    let text = match &cli.command {
+        Command::Compare(args) => {
+            return compare::run(args, &common.selection(), common.json);
+        }
+        Command::Host => about_host(common)?,
+        Command::Table(args) => shown(&results::read_all(&args.files)?, common)?,
+        Command::Echo(args) => latency::echo(args.echo, args.cpu)?,
+        Command::Receive(args) => edge::socket::receive(args.carrier, args.cpu)?,
+        Command::ReceiveShared(args) => receive_shared(args)?,
+        Command::EchoShared(args) => echo_shared(args)?,
+        command => shown(
+            &described(measure(command, common)?, command, common)?,
+            common,
+        )?,
     };
+    Ok(Answer::good(text))
+}
+
+fn shown(report: &Report, common: &CommonArgs) -> Result<String, BenchError> {
     if common.json {
-        return Ok(serde_json::to_string(&report)? + "\n");
+        return Ok(serde_json::to_string(report)? + "\n");
     }
-    Ok(table::markdown(&report))
+    Ok(table::markdown(report))
 }
 
 fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError> {
@@ -277,6 +291,7 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         }
         Command::Host
         | Command::Table(_)
+        | Command::Compare(_)
         | Command::Receive(_)
         | Command::Echo(_)
         | Command::ReceiveShared(_)
@@ -327,22 +342,6 @@ fn about_host(common: &CommonArgs) -> Result<String, BenchError> {
     Ok(host.text())
 }
 
-fn read(files: &[PathBuf]) -> Result<Report, BenchError> {
-    let mut all = Report::default();
-    for file in files {
-        let name = file.display().to_string();
-        let text = std::fs::read_to_string(file).map_err(|error| named(&name, &error))?;
-        let report: Report = serde_json::from_str(&text).map_err(|error| named(&name, &error))?;
-        all.cases.extend(report.cases);
-        all.left_out.extend(report.left_out);
-    }
-    Ok(all)
-}
-
-fn named(file: &str, error: &dyn std::error::Error) -> BenchError {
-    BenchError::new(error.to_string()).within(file)
-}
-
 fn program_beside_this() -> Option<PathBuf> {
     let this = std::env::current_exe().ok()?;
     let path = this.parent().map(|folder: &Path| folder.join("ringway"))?;
@@ -388,6 +387,8 @@ mod tests {
             "ring --runs 0",
             "ring --cpus 1",
             "table",
+            "compare a.json",
+            "compare a.json b.json --threshold -1",
             "",
         ] {
             let words = format!("ringway-bench {words}");

@@ -6,10 +6,12 @@
 //! measured at one placement of the two cores. `docs/PERFORMANCE.md` describes the method and
 //! the output.
 
+mod answer;
 mod backoff;
 mod case;
 mod cli;
 mod columnar;
+mod compare;
 mod contest;
 mod cpus;
 mod edge;
@@ -24,17 +26,20 @@ mod noise;
 mod pinned;
 mod progress;
 mod rerun;
+mod results;
 mod ring;
 mod selection;
 mod shared;
 mod spent;
 mod table;
 
+pub use answer::Answer;
 pub use case::{Case, Failed, LeftOut, Line, Percentile, Placement, Report};
 pub use cli::{
     Cli, Command, CommonArgs, EchoArgs, EdgeArgs, EdgeTransport, IdleArgs, LatencyArgs,
     LatencyTransport, ReceiveArgs, SharedEchoArgs, SharedReceiveArgs, TableArgs, run,
 };
+pub use compare::CompareArgs;
 pub use cpus::CpuPair;
 pub use error::BenchError;
 pub use host::Host;

@@ -11,13 +11,15 @@ fn main() -> ExitCode {
         keep_freed_memory();
     }
     match ringway_bench::run(&cli) {
-        Ok(text) => {
-            print!("{text}");
-            ExitCode::SUCCESS
+        Ok(answer) => {
+            print!("{}", answer.text);
+            ExitCode::from(u8::from(!answer.is_good))
         }
         Err(error) => {
             eprintln!("ringway-bench: {error}");
-            ExitCode::FAILURE
+            // There, 1 says that something became slower.
+            let is_compare = matches!(cli.command, Command::Compare(_));
+            ExitCode::from(if is_compare { 2 } else { 1 })
         }
     }
 }

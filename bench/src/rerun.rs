@@ -39,6 +39,7 @@ fn words(command: &Command) -> Vec<String> {
         }
         Command::Host
         | Command::Table(_)
+        | Command::Compare(_)
         | Command::Receive(_)
         | Command::Echo(_)
         | Command::ReceiveShared(_)

@@ -20,19 +20,25 @@ const HEAD: [&str; 11] = [
 
 /// The cases as a table whose columns are aligned in plain text too.
 pub(crate) fn markdown(report: &Report) -> String {
-    let mut rows = vec![HEAD.map(str::to_owned)];
-    rows.extend(report.cases.iter().map(row));
-    let mut widths = [0; HEAD.len()];
-    for row in &rows {
+    let rows = report.cases.iter().map(|case| row(case).to_vec());
+    aligned(&HEAD, rows.collect())
+}
+
+/// A table whose columns are aligned in plain text too.
+pub(crate) fn aligned(head: &[&str], mut rows: Vec<Vec<String>>) -> String {
+    rows.insert(0, head.iter().map(|cell| (*cell).to_owned()).collect());
+    let mut widths = vec![0; head.len()];
+    for row in &mut rows {
         for (width, cell) in widths.iter_mut().zip(row) {
+            // What would end the cell or the row there is shown by what it looks like.
+            *cell = cell.replace('|', "\\|").replace('\n', " ");
             *width = (*width).max(cell.chars().count());
         }
     }
-    let rule: [String; HEAD.len()] = widths.map(|width| "-".repeat(width));
-    rows.insert(1, rule);
+    rows.insert(1, widths.iter().map(|width| "-".repeat(*width)).collect());
     let mut text = String::new();
     for row in &rows {
-        for (cell, width) in row.iter().zip(widths) {
+        for (cell, width) in row.iter().zip(&widths) {
             write!(text, "| {cell:width$} ").expect("text takes text");
         }
         text.push_str("|\n");
@@ -72,7 +78,7 @@ fn row(case: &Case) -> [String; HEAD.len()] {
 }
 
 /// A number with three or four digits that mean something.
-fn short(value: f64) -> String {
+pub(crate) fn short(value: f64) -> String {
     match value.abs() {
         size if size >= 1e9 => format!("{:.2} G", value / 1e9),
         size if size >= 1e6 => format!("{:.2} M", value / 1e6),
@@ -85,6 +91,12 @@ fn short(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bar_in_a_cell_does_not_end_it() {
+        let text = aligned(&["a"], vec![vec!["b|c".to_owned()]]);
+        assert!(text.ends_with("| b\\|c |\n"), "{text}");
+    }
 
     #[test]
     fn every_line_of_a_table_has_the_same_width() {

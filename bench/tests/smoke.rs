@@ -11,7 +11,9 @@ use serde_json::Value;
 
 fn print(words: &str) -> String {
     let cli = Cli::try_parse_from(words.split_whitespace()).unwrap();
-    run(&cli).unwrap()
+    let answer = run(&cli).unwrap();
+    assert!(answer.is_good, "{}", answer.text);
+    answer.text
 }
 
 fn smoke(subcommand: &str) -> Vec<Case> {
