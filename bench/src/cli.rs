@@ -26,7 +26,7 @@ pub(crate) const SECONDS: f64 = 0.5;
 
 /// Measures Ringway beside what one would pick instead, in one run.
 #[derive(Clone, Debug, Parser)]
-#[command(name = "ringway-bench", version)]
+#[command(name = "ringway-bench", version, after_help = examples::ALL)]
 pub struct Cli {
     /// What to measure.
     #[command(subcommand)]
@@ -47,23 +47,32 @@ impl Cli {
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
     /// Rings: u64, 64 bytes and record batches, singly and in chunks, and round trips.
+    #[command(after_help = examples::RING)]
     Ring,
     /// Edges: a local one beside the bare ring, one over a socket beside a bare TCP stream and
     /// what else moves batches.
+    #[command(after_help = examples::EDGE)]
     Edge(EdgeArgs),
     /// Latency: a one-row batch to another process and back at a fixed rate.
+    #[command(after_help = examples::LATENCY)]
     Latency(LatencyArgs),
     /// Structs as columns: the derive beside the same by hand.
+    #[command(after_help = examples::COLUMNAR)]
     Columnar,
     /// Jobs: queries of Nexmark, joins, exchanges and the flights, beside hand-written loops.
+    #[command(after_help = examples::JOB)]
     Job,
     /// What is spent while nothing happens: CPU, memory, and the time to a first row.
+    #[command(after_help = examples::IDLE)]
     Idle(IdleArgs),
     /// The machine, and how far apart its two cores are.
+    #[command(after_help = examples::HOST)]
     Host,
     /// Results of earlier runs as a Markdown table.
+    #[command(after_help = examples::TABLE)]
     Table(TableArgs),
     /// Two files with results side by side: what became faster, what slower.
+    #[command(after_help = examples::COMPARE)]
     Compare(CompareArgs),
     /// The other process of a case that needs one; it is started by the harness.
     #[command(hide = true)]
@@ -117,6 +126,7 @@ impl CommonArgs {
             only: self.only.clone().unwrap_or_default(),
             against: self.against.clone().unwrap_or_default(),
             exact: self.exact,
+            ..Selection::default()
         }
     }
 }
@@ -297,7 +307,12 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         | Command::ReceiveShared(_)
         | Command::EchoShared(_) => unreachable!("they measure no case"),
     }
-    Ok(harness.finish())
+    let selection = harness.selection.clone();
+    let report = harness.finish();
+    if report.cases.is_empty() && report.left_out.is_empty() && !selection.is_everything() {
+        return Err(selection.why_nothing());
+    }
+    Ok(report)
 }
 
 /// The report with what one must know to trust it, and to measure it again.
@@ -369,6 +384,29 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_of_every_subcommand_ends_with_examples_that_are_read() {
+        let command = Cli::command();
+        let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
+        for one in shown.chain([&command]) {
+            let name = one.get_name();
+            let help = one.get_after_help().map(ToString::to_string);
+            let help = help.unwrap_or_else(|| panic!("{name} has no examples"));
+            let examples = help
+                .lines()
+                .filter(|line| line.contains("  ringway-bench "));
+            let mut count = 0;
+            for example in examples {
+                let words = example.trim().split("   ").next().unwrap_or_default();
+                let words = words.split(" >").next().unwrap_or_default();
+                let cli = Cli::try_parse_from(words.split_whitespace());
+                assert!(cli.is_ok(), "{example}: {cli:?}");
+                count += 1;
+            }
+            assert!(count > 0, "{name} has no examples");
+        }
     }
 
     #[test]

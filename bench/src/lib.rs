@@ -16,6 +16,7 @@ mod contest;
 mod cpus;
 mod edge;
 mod error;
+mod examples;
 mod host;
 mod idle;
 mod job;

@@ -21,7 +21,7 @@ use ringway::job::BatchStream;
 use crate::contest::{Contest, Harness, Measure};
 use crate::error::BenchError;
 
-pub(crate) use data::data_folder;
+pub(crate) use data::{data_folder, flights_file};
 pub use memory::keep_freed_memory;
 
 use data::Input;

@@ -35,7 +35,9 @@ pub(crate) fn wire_encode(
 
 fn to_decode(rows: usize) -> (BatchDecoder, Bytes) {
     let mut encoder = BatchEncoder::new(FORM, Compression::None);
-    let encoded = encoder.encode(&batch(rows)).expect("it has a form on the wire");
+    let encoded = encoder
+        .encode(&batch(rows))
+        .expect("it has a form on the wire");
     let schema = encoded.schema.expect("it is the first of its schema");
     let mut decoder = BatchDecoder::new();
     let schema = decoder.decode_schema(aligned(&schema.to_vec()));

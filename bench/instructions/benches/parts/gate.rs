@@ -23,7 +23,9 @@ pub(crate) fn align(mut alignment: Alignment) -> (Alignment, usize) {
     for id in 1..=ROUNDS {
         for input in 0..INPUTS {
             let now = Monotonic::default();
-            facts += alignment.on_barrier(input, black_box(Barrier::aligned(id)), now).len();
+            facts += alignment
+                .on_barrier(input, black_box(Barrier::aligned(id)), now)
+                .len();
         }
     }
     assert_eq!(facts, ROUNDS as usize);

@@ -31,7 +31,9 @@ pub(crate) fn key_hash(
 ) -> (KeyColumns, RecordBatch, u64) {
     let hashes = keys.hashes(black_box(&batch));
     let hashes = hashes.expect("the batch has the columns of the key");
-    let sum = hashes.iter().fold(0_u64, |sum, hash| sum.wrapping_add(*hash));
+    let sum = hashes
+        .iter()
+        .fold(0_u64, |sum, hash| sum.wrapping_add(*hash));
     (keys, batch, sum)
 }
 
@@ -59,7 +61,10 @@ pub(crate) fn window_assign(
     (assigner, batch): (WindowAssigner, RecordBatch),
 ) -> (RecordBatch, i64) {
     let times = event_times(black_box(&batch)).expect("its first column is the event time");
-    let windows = times.values().iter().flat_map(|time| assigner.windows_of(*time));
+    let windows = times
+        .values()
+        .iter()
+        .flat_map(|time| assigner.windows_of(*time));
     let starts = windows.fold(0_i64, |sum, window| sum.wrapping_add(window.start));
     (batch, starts)
 }

@@ -30,8 +30,18 @@ library_benchmark_group!(
 library_benchmark_group!(
     name = engine,
     benchmarks = [
-        wire_encode, wire_decode, region_encode, region_decode, align, gate_step, watermark_merge,
-        key_hash, partition, window_assign, filter, parse_and_bind
+        wire_encode,
+        wire_decode,
+        region_encode,
+        region_decode,
+        align,
+        gate_step,
+        watermark_merge,
+        key_hash,
+        partition,
+        window_assign,
+        filter,
+        parse_and_bind
     ]
 );
 

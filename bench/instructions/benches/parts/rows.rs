@@ -11,7 +11,9 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray}
 pub(crate) fn batch(rows: usize) -> RecordBatch {
     let numbers = || 0..rows as i64;
     let times: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers().map(|n| n * 7)));
-    let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers().map(|n| n * 31 % 101)));
+    let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(
+        numbers().map(|n| n * 31 % 101),
+    ));
     let measures = numbers().map(|n| (n % 3 > 0).then_some(n as f64 / 8.0));
     let measures: ArrayRef = Arc::new(measures.collect::<Float64Array>());
     let texts = numbers().map(|n| format!("row {}", n % 17));

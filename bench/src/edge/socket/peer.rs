@@ -8,6 +8,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use ringway::placement::{CpuId, pin_current_thread};
+use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
 use crate::error::BenchError;
@@ -116,12 +117,16 @@ impl Drop for Peer {
 
 /// In the receiving process: pins it, listens, says where, and at the end what `receive` gives.
 ///
+/// It ends with the process that started it, however that ends.
+///
 /// # Errors
 /// When it cannot be pinned or cannot listen, or `receive` fails.
 pub(crate) fn serve<T: Serialize>(
     cpu: CpuId,
     receive: impl FnOnce(TcpListener) -> Result<T, BenchError>,
 ) -> Result<String, BenchError> {
+    // Where the other one has ended before this, nobody reads the address, and this ends there.
+    set_parent_process_death_signal(Some(Signal::KILL))?;
     pin_current_thread(cpu)?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let mut stdout = std::io::stdout();

@@ -1,0 +1,60 @@
+//! What stands below the help of each subcommand.
+
+pub(crate) const ALL: &str = "\
+Exit codes:
+  0  measured, and every result was right
+  1  a result was wrong, or a process or thread could not be started; of compare: something became slower
+  2  the command line makes no sense here: nothing was measured; of compare: a file can't be read
+
+Examples:
+  ringway-bench ring                                   a table of all cases of the rings
+  ringway-bench edge --transport socket --json >a.json the same as one JSON object, in a file
+  ringway-bench ring --only ring/u64/single --exact    one case
+  ringway-bench ring --runs 15 --seconds 1 --cpus 2,3  longer, and on other CPUs
+  ringway-bench ring --smoke                           whether it runs here, in seconds";
+
+pub(crate) const RING: &str = "\
+Examples:
+  ringway-bench ring
+  ringway-bench ring --only ring/u64 --against rtrb";
+
+pub(crate) const EDGE: &str = "\
+Examples:
+  ringway-bench edge
+  ringway-bench edge --transport socket --only int64/1024
+  ringway-bench edge --transport shared --against iceoryx2";
+
+pub(crate) const LATENCY: &str = "\
+Examples:
+  ringway-bench latency
+  ringway-bench latency --only park
+  ringway-bench latency --transport shared --against futex";
+
+pub(crate) const COLUMNAR: &str = "\
+Examples:
+  ringway-bench columnar
+  ringway-bench columnar --only build";
+
+pub(crate) const JOB: &str = "\
+Examples:
+  ringway-bench job
+  ringway-bench job --only job/q5
+  ringway-bench job --only job/flights --data FOLDER";
+
+pub(crate) const IDLE: &str = "\
+Examples:
+  ringway-bench idle
+  ringway-bench idle --only idle/first_row --ringway target/release/ringway";
+
+pub(crate) const HOST: &str = "\
+Examples:
+  ringway-bench host
+  ringway-bench host --cpus 2,3 --json";
+
+pub(crate) const TABLE: &str = "\
+Examples:
+  ringway-bench table target/bench/*.json";
+
+pub(crate) const COMPARE: &str = "\
+Examples:
+  ringway-bench compare before.json after.json";
