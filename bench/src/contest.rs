@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::case::{Case, Line, Placement, Report, median};
+use crate::case::{Case, LeftOut, Line, Placement, Report, median};
 use crate::cpus::CpuPair;
 use crate::error::BenchError;
 use crate::latencies::Latencies;
@@ -127,6 +127,26 @@ impl Harness {
         let done = format!("{elapsed_s:>5} s  {name} against {baseline}: {ratio:.2}");
         self.progress.done(&done);
         self.report.cases.push(case);
+    }
+
+    /// Says that a case, if it is wanted, has a baseline that is not in this build.
+    pub(crate) fn leave_out_unbuilt(&mut self, name: &str, baseline_name: &str, feature: &str) {
+        let why = format!("it is not built in; build with --features {feature} to have it");
+        self.leave_out(name, baseline_name, &why);
+    }
+
+    /// Says that a case, if it is wanted, cannot be measured here, and what to do to have it.
+    pub(crate) fn leave_out(&mut self, name: &str, baseline_name: &str, why: &str) {
+        if !self.wants(name) {
+            return;
+        }
+        let skipped = format!("        {name} against {baseline_name} is left out: {why}");
+        self.progress.done(&skipped);
+        self.report.left_out.push(LeftOut {
+            name: name.to_owned(),
+            baseline_name: baseline_name.to_owned(),
+            why: why.to_owned(),
+        });
     }
 
     pub(crate) fn finish(self) -> Report {
@@ -458,6 +478,21 @@ mod tests {
         let wrong: Contender<'_> = Box::new(|_| Err(BenchError::new("ran")));
         harness.measure(contest(wrong, Measure::Rate)).unwrap();
         assert!(harness.finish().cases.is_empty());
+    }
+
+    #[test]
+    fn what_can_not_be_measured_is_said_where_it_was_wanted() {
+        let mut harness = Harness::new(settings(true));
+        harness.only = "shared".to_owned();
+        harness.leave_out_unbuilt("edge/shared/raw64", "a peer", "peer");
+        harness.leave_out("edge/local/row", "a peer", "there is none");
+        let report = harness.finish();
+        assert!(report.cases.is_empty());
+        let [left_out] = &report.left_out[..] else {
+            panic!("{report:?}");
+        };
+        assert_eq!(left_out.name, "edge/shared/raw64");
+        assert!(left_out.why.contains("--features peer"), "{left_out:?}");
     }
 
     #[test]

@@ -109,6 +109,9 @@ fn batches(harness: &mut Harness, load: Load) -> Result<(), BenchError> {
     if !harness.wants(&name) {
         return Ok(());
     }
+    if cfg!(not(feature = "iceoryx2")) {
+        harness.leave_out_unbuilt(&name, "iceoryx2", "iceoryx2");
+    }
     let cpus = harness.settings.cpus;
     let (prebuilt, payloads) = (&load.prebuilt(), &Payloads::of(load.bytes()));
     let mut against = |baseline_name, baseline: &dyn Fn(u64) -> Result<Sample, BenchError>| {
@@ -138,6 +141,10 @@ fn batches(harness: &mut Harness, load: Load) -> Result<(), BenchError> {
 }
 
 fn messages(harness: &mut Harness) -> Result<(), BenchError> {
+    let name = "edge/shared/raw64";
+    if cfg!(not(feature = "iceoryx2")) {
+        harness.leave_out_unbuilt(name, "iceoryx2", "iceoryx2");
+    }
     let cpus = harness.settings.cpus;
     let payloads = &Payloads::of(RAW_BYTES);
     let mut against = |baseline_name, baseline: &dyn Fn(u64) -> Result<Sample, BenchError>| {
@@ -146,7 +153,7 @@ fn messages(harness: &mut Harness) -> Result<(), BenchError> {
             ..sample
         };
         harness.measure(Contest {
-            name: "edge/shared/raw64".to_owned(),
+            name: name.to_owned(),
             unit: "messages/s",
             measure: Measure::Rate,
             baseline_name,

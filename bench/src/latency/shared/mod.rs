@@ -124,6 +124,9 @@ pub(crate) fn measure(harness: &mut Harness) -> Result<(), BenchError> {
         for idle in MODES {
             for (percentile, of_100) in PERCENTILES {
                 let name = format!("latency/shared/{load}/{}/{percentile}", mode(idle));
+                if cfg!(not(feature = "iceoryx2")) && idle != Idle::Park {
+                    harness.leave_out_unbuilt(&name, "iceoryx2", "iceoryx2");
+                }
                 compare(harness, &name, ours(idle), Echo::baselines(idle), of_100)?;
             }
         }
