@@ -137,7 +137,7 @@ impl Harness {
 
     /// Says that a case, if it is wanted, cannot be measured here, and what to do to have it.
     pub(crate) fn leave_out(&mut self, name: &str, baseline_name: &str, why: &str) {
-        if !self.wants(name) {
+        if !self.selection.takes(name, baseline_name) {
             return;
         }
         let skipped = format!("        {name} against {baseline_name} is left out: {why}");
@@ -483,7 +483,7 @@ mod tests {
     #[test]
     fn what_can_not_be_measured_is_said_where_it_was_wanted() {
         let mut harness = Harness::new(settings(true));
-        harness.only = "shared".to_owned();
+        harness.selection.only = "shared".to_owned();
         harness.leave_out_unbuilt("edge/shared/raw64", "a peer", "peer");
         harness.leave_out("edge/local/row", "a peer", "there is none");
         let report = harness.finish();
