@@ -15,7 +15,7 @@ use crate::error::BenchError;
 use crate::host::{self, Host, VERSION};
 use crate::idle::Program;
 use crate::selection::Selection;
-use crate::{columnar, compare, edge, idle, job, latency, rerun, results, ring, table};
+use crate::{columnar, compare, edge, examples, idle, job, latency, rerun, results, ring, table};
 
 /// Runs of each contender where the user does not say, and in a smoke run.
 const RUNS: usize = 9;

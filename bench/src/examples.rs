@@ -7,11 +7,11 @@ Exit codes:
   2  the command line makes no sense here: nothing was measured; of compare: a file can't be read
 
 Examples:
-  ringway-bench ring                                   a table of all cases of the rings
-  ringway-bench edge --transport socket --json >a.json the same as one JSON object, in a file
-  ringway-bench ring --only ring/u64/single --exact    one case
-  ringway-bench ring --runs 15 --seconds 1 --cpus 2,3  longer, and on other CPUs
-  ringway-bench ring --smoke                           whether it runs here, in seconds";
+  ringway-bench ring                                         a table of all cases of the rings
+  ringway-bench edge --transport socket --json >edges.json   the same of edges as one JSON object
+  ringway-bench ring --only ring/u64/single --exact          one case
+  ringway-bench ring --runs 15 --seconds 1 --cpus 2,3        longer, and on other CPUs
+  ringway-bench ring --smoke                                 whether it runs here, in seconds";
 
 pub(crate) const RING: &str = "\
 Examples:
