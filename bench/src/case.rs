@@ -29,13 +29,29 @@ pub struct Report {
     pub left_out: Vec<LeftOut>,
 }
 
-/// A part of a report that failed: a result was wrong, or something that is needed is not there.
+/// What failed: a result was wrong, or something that is needed is not there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
-    /// The command line that failed.
-    pub command: String,
-    /// What it said.
+    /// As in [`Case`]; of a whole part of a report, its words.
+    pub name: String,
+    /// As in [`Case`]; empty of a whole part.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub baseline_name: String,
+    /// What was wrong.
     pub why: String,
+    /// The command line that tries again, and measures nothing else.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub rerun: String,
+}
+
+impl Failed {
+    /// Its name, in words.
+    pub(crate) fn what(&self) -> String {
+        match self.baseline_name.as_str() {
+            "" => self.name.clone(),
+            baseline_name => format!("{} against {baseline_name}", self.name),
+        }
+    }
 }
 
 /// A pair that could not be measured.
@@ -106,6 +122,13 @@ pub struct Case {
     /// as the longest that can.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub beyond: u64,
+    /// Where ours was offered a rate, the share of it that came through: below 0.95 it is
+    /// saturated, and its latencies are those of a queue that grows as long as the run lasts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_share: Option<f64>,
+    /// The same of the baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_held_share: Option<f64>,
     /// Why the figures can't be trusted; absent where nothing speaks against them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noisy: Option<String>,
@@ -199,6 +222,8 @@ impl Case {
             copied_share: None,
             percentiles: Vec::new(),
             beyond: 0,
+            held_share: None,
+            baseline_held_share: None,
             noisy: None,
             line_ns: None,
             placement: None,

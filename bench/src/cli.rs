@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 
 use ringway::placement::CpuId;
 
@@ -12,10 +12,16 @@ use crate::compare::CompareArgs;
 use crate::contest::{Harness, Settings};
 use crate::cpus::CpuPair;
 use crate::error::BenchError;
+use crate::hdr_log::HdrLog;
 use crate::host::{self, Host, VERSION};
 use crate::idle::Program;
+use crate::report::{self, ReportArgs};
 use crate::selection::Selection;
-use crate::{columnar, compare, edge, examples, idle, job, latency, rerun, results, ring, table};
+use crate::transport::Transport;
+use crate::{
+    columnar, compare, edge, examples, idle, job, latency, load, parent, rerun, results, ring,
+    sizes, table,
+};
 
 /// Runs of each contender where the user does not say, and in a smoke run.
 const RUNS: usize = 9;
@@ -56,6 +62,12 @@ pub enum Command {
     /// Latency: a one-row batch to another process and back at a fixed rate.
     #[command(after_help = examples::LATENCY)]
     Latency(LatencyArgs),
+    /// Latency against the load that is offered, up to the load that is too much.
+    #[command(after_help = examples::LOAD)]
+    Load(LoadArgs),
+    /// Throughput against the bytes of a row.
+    #[command(after_help = examples::SIZES)]
+    Sizes(TransportsArgs),
     /// Structs as columns: the derive beside the same by hand.
     #[command(after_help = examples::COLUMNAR)]
     Columnar,
@@ -71,6 +83,8 @@ pub enum Command {
     /// Results of earlier runs as a Markdown table.
     #[command(after_help = examples::TABLE)]
     Table(TableArgs),
+    /// Everything, part by part, as one page with plots.
+    Report(ReportArgs),
     /// Two files with results side by side: what became faster, what slower.
     #[command(after_help = examples::COMPARE)]
     Compare(CompareArgs),
@@ -121,7 +135,7 @@ pub struct CommonArgs {
 }
 
 impl CommonArgs {
-    fn selection(&self) -> Selection {
+    pub(crate) fn selection(&self) -> Selection {
         Selection {
             only: self.only.clone().unwrap_or_default(),
             against: self.against.clone().unwrap_or_default(),
@@ -135,36 +149,57 @@ impl CommonArgs {
 #[derive(Clone, Copy, Debug, Args)]
 pub struct EdgeArgs {
     /// What carries the edge.
-    #[arg(long, value_enum, default_value_t = EdgeTransport::Local)]
-    pub transport: EdgeTransport,
+    #[arg(long, value_enum, default_value_t = Transport::Local)]
+    pub transport: Transport,
 }
 
-/// What carries an edge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum EdgeTransport {
-    /// A ring in this process.
-    Local,
-    /// TCP to another process.
-    Socket,
-    /// Memory that is shared with another process.
-    Shared,
+/// Over which transports to measure.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct TransportsArgs {
+    /// What carries the elements [default: one after the other].
+    #[arg(long, value_enum)]
+    pub transport: Option<Transport>,
+}
+
+impl TransportsArgs {
+    fn each(
+        self,
+        measure: impl FnMut(Transport) -> Result<(), BenchError>,
+    ) -> Result<(), BenchError> {
+        let all = Transport::ALL.into_iter();
+        let mut chosen = all.filter(|one| self.transport.is_none_or(|only| only == *one));
+        chosen.try_for_each(measure)
+    }
+}
+
+/// Which load to measure.
+#[derive(Clone, Debug, Args)]
+pub struct LoadArgs {
+    /// Over which transports.
+    #[command(flatten)]
+    pub over: TransportsArgs,
+    /// Where all latencies go.
+    #[command(flatten)]
+    pub log: LogArgs,
+}
+
+/// Where all latencies go.
+#[derive(Clone, Debug, Default, Args)]
+pub struct LogArgs {
+    /// Write all latencies to this file, as an HDR interval log.
+    #[arg(long, value_name = "FILE")]
+    pub hdr_log: Option<PathBuf>,
 }
 
 /// Which latency to measure.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct LatencyArgs {
     /// What carries the batches.
-    #[arg(long, value_enum, default_value_t = LatencyTransport::Socket)]
-    pub transport: LatencyTransport,
-}
-
-/// What carries the batches of a latency.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LatencyTransport {
-    /// TCP to another process.
-    Socket,
-    /// Memory that is shared with another process.
-    Shared,
+    #[arg(long, value_enum, default_value_t = Transport::Socket)]
+    pub transport: Transport,
+    /// Where all latencies go.
+    #[command(flatten)]
+    pub log: LogArgs,
 }
 
 /// What the other process of a latency does.
@@ -237,32 +272,36 @@ pub struct TableArgs {
 /// Runs one command, and returns what it has to say.
 ///
 /// # Errors
-/// When a result is wrong, or something that is needed is not there: the message says what.
+/// When something that is needed is not there: the message says what. A result that is wrong is
+/// an entry of the report, and makes the answer one that is not good.
 pub fn run(cli: &Cli) -> Result<Answer, BenchError> {
+    if parent::is_report() {
+        parent::end_with_it()?;
+    }
     let common = &cli.common;
-    let text = match &cli.command {
+    let report = match &cli.command {
         Command::Compare(args) => {
             return compare::run(args, &common.selection(), common.json);
         }
-        Command::Host => about_host(common)?,
-        Command::Table(args) => shown(&results::read_all(&args.files)?, common)?,
-        Command::Echo(args) => latency::echo(args.echo, args.cpu)?,
-        Command::Receive(args) => edge::socket::receive(args.carrier, args.cpu)?,
-        Command::ReceiveShared(args) => receive_shared(args)?,
-        Command::EchoShared(args) => echo_shared(args)?,
-        command => shown(
-            &described(measure(command, common)?, command, common)?,
-            common,
-        )?,
+        Command::Report(args) => return report::run(args, common),
+        Command::Host => return about_host(common).map(Answer::good),
+        Command::Echo(args) => return latency::echo(args.echo, args.cpu).map(Answer::good),
+        Command::Receive(args) => {
+            return edge::socket::receive(args.carrier, args.cpu).map(Answer::good);
+        }
+        Command::ReceiveShared(args) => return receive_shared(args).map(Answer::good),
+        Command::EchoShared(args) => return echo_shared(args).map(Answer::good),
+        Command::Table(args) => results::read_all(&args.files)?,
+        command => described(measure(command, common)?, command, common)?,
     };
-    Ok(Answer::good(text))
-}
-
-fn shown(report: &Report, common: &CommonArgs) -> Result<String, BenchError> {
-    if common.json {
-        return Ok(serde_json::to_string(report)? + "\n");
-    }
-    Ok(table::markdown(report))
+    let text = match common.json {
+        true => serde_json::to_string(&report)? + "\n",
+        false => table::markdown(&report),
+    };
+    Ok(Answer {
+        text,
+        is_good: report.failed.is_empty(),
+    })
 }
 
 fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError> {
@@ -274,24 +313,27 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         cpus: CpuPair::choose(common.cpus)?,
     });
     harness.selection = common.selection();
+    harness.hdr_log = match command {
+        Command::Latency(LatencyArgs { log, .. }) | Command::Load(LoadArgs { log, .. }) => {
+            log.hdr_log.as_deref().map(HdrLog::new)
+        }
+        _ => None,
+    };
     let data = common.data.clone().unwrap_or_else(job::data_folder);
     match command {
         Command::Ring => ring::measure(&mut harness)?,
-        Command::Edge(EdgeArgs {
-            transport: EdgeTransport::Local,
-        }) => edge::measure_local(&mut harness)?,
-        Command::Edge(EdgeArgs {
-            transport: EdgeTransport::Socket,
-        }) => edge::socket::measure(&mut harness)?,
-        Command::Edge(EdgeArgs {
-            transport: EdgeTransport::Shared,
-        }) => edge::shared::measure(&mut harness)?,
-        Command::Latency(LatencyArgs {
-            transport: LatencyTransport::Socket,
-        }) => latency::measure(&mut harness)?,
-        Command::Latency(LatencyArgs {
-            transport: LatencyTransport::Shared,
-        }) => latency::shared::measure(&mut harness)?,
+        Command::Edge(args) => match args.transport {
+            Transport::Local => edge::measure_local(&mut harness)?,
+            Transport::Shared => edge::shared::measure(&mut harness)?,
+            Transport::Socket => edge::socket::measure(&mut harness)?,
+        },
+        Command::Latency(args) => match args.transport {
+            Transport::Local => latency::measure_local(&mut harness)?,
+            Transport::Shared => latency::shared::measure(&mut harness)?,
+            Transport::Socket => latency::measure(&mut harness)?,
+        },
+        Command::Load(args) => args.over.each(|over| load::measure(&mut harness, over))?,
+        Command::Sizes(args) => args.each(|over| sizes::measure(&mut harness, over))?,
         Command::Columnar => columnar::measure(&mut harness)?,
         Command::Job => job::measure(&mut harness, &data)?,
         Command::Idle(args) => {
@@ -302,14 +344,17 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         Command::Host
         | Command::Table(_)
         | Command::Compare(_)
+        | Command::Report(_)
         | Command::Receive(_)
         | Command::Echo(_)
         | Command::ReceiveShared(_)
         | Command::EchoShared(_) => unreachable!("they measure no case"),
     }
     let selection = harness.selection.clone();
-    let report = harness.finish();
-    if report.cases.is_empty() && report.left_out.is_empty() && !selection.is_everything() {
+    let report = harness.finish()?;
+    let is_empty = report.cases.is_empty() && report.left_out.is_empty();
+    // Of the parts of a report only some have what was asked for.
+    if is_empty && !selection.is_everything() && !parent::is_report() {
         return Err(selection.why_nothing());
     }
     Ok(report)
@@ -322,7 +367,10 @@ fn described(
     common: &CommonArgs,
 ) -> Result<Report, BenchError> {
     for case in &mut report.cases {
-        case.rerun = rerun::of_case(command, common, case);
+        case.rerun = rerun::of_pair(command, common, &case.name, &case.baseline_name);
+    }
+    for failed in &mut report.failed {
+        failed.rerun = rerun::of_pair(command, common, &failed.name, &failed.baseline_name);
     }
     report.command = rerun::of_all(command, common);
     report.host = Some(Host::read(CpuPair::choose(common.cpus)?)?);

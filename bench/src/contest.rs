@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use crate::case::{Case, LeftOut, Line, Placement, Report, median};
+use crate::case::{Case, Failed, LeftOut, Line, Placement, Report, median};
 use crate::cpus::CpuPair;
 use crate::error::BenchError;
+use crate::hdr_log::HdrLog;
 use crate::latencies::Latencies;
 use crate::line_probe::line_ns;
 use crate::noise::{NoiseWatch, spread};
@@ -52,10 +53,15 @@ pub(crate) struct Sample {
     pub(crate) copied_bytes: Option<u64>,
     /// The times of all that `value` is one figure of, where it is a latency.
     pub(crate) latencies: Option<Latencies>,
+    /// Of a rate at which things are due, the share that was held.
+    pub(crate) held_share: Option<f64>,
 }
 
 /// Runs so many operations, checks what came of them, and says what they took.
 pub(crate) type Contender<'a> = Box<dyn FnMut(u64) -> Result<Sample, BenchError> + 'a>;
+
+/// Warms a contender up, and says how many operations a run of it has.
+type Prepare = fn(&Harness, u64, &mut Contender<'_>) -> Result<u64, BenchError>;
 
 /// A case that is to be measured.
 pub(crate) struct Contest<'a> {
@@ -76,6 +82,8 @@ pub(crate) struct Harness {
     pub(crate) progress: Progress,
     /// The cases that are wanted.
     pub(crate) selection: Selection,
+    /// Where the latencies of each run go, if they are wanted.
+    pub(crate) hdr_log: Option<HdrLog>,
     report: Report,
 }
 
@@ -93,6 +101,7 @@ impl Harness {
             settings,
             progress: Progress::new(),
             selection: Selection::default(),
+            hdr_log: None,
             report: Report::default(),
         }
     }
@@ -104,16 +113,43 @@ impl Harness {
 
     /// Measures a case, if it is wanted.
     ///
+    /// Where a contender cannot run, or its result is wrong, that is an entry of the report that
+    /// makes the whole run a failure; the cases that follow are measured all the same.
+    ///
     /// # Errors
-    /// When a contender cannot run, or its result is wrong; the error names the case.
-    pub(crate) fn measure(&mut self, mut contest: Contest<'_>) -> Result<(), BenchError> {
+    /// None: it is a result so that a bench can end with it.
+    pub(crate) fn measure(&mut self, contest: Contest<'_>) -> Result<(), BenchError> {
+        self.measure_by(contest, Self::calibrated)
+    }
+
+    /// The same, with as many operations in each run as the contest says.
+    ///
+    /// # Errors
+    /// As for [`Self::measure`].
+    pub(crate) fn measure_counted(&mut self, contest: Contest<'_>) -> Result<(), BenchError> {
+        self.measure_by(contest, Self::warmed_up)
+    }
+
+    fn measure_by(&mut self, mut contest: Contest<'_>, prepare: Prepare) -> Result<(), BenchError> {
         if !self.selection.takes(&contest.name, contest.baseline_name) {
             return Ok(());
         }
-        let case = self.case_of(&mut contest);
-        let name = format!("{} against {}", contest.name, contest.baseline_name);
-        self.add(case.map_err(|error| error.within(&name))?);
+        match self.case_of(&mut contest, prepare) {
+            Ok(case) => self.add(case),
+            Err(error) => self.fail(&contest.name, contest.baseline_name, &error),
+        }
         Ok(())
+    }
+
+    fn fail(&mut self, name: &str, baseline_name: &str, error: &BenchError) {
+        self.progress
+            .tell(&format!("FAILED: {name} against {baseline_name}: {error}"));
+        self.report.failed.push(Failed {
+            name: name.to_owned(),
+            baseline_name: baseline_name.to_owned(),
+            why: error.to_string(),
+            rerun: String::new(),
+        });
     }
 
     /// Adds a case that was measured elsewhere, if it is wanted.
@@ -149,13 +185,18 @@ impl Harness {
         });
     }
 
-    pub(crate) fn finish(self) -> Report {
-        self.report
+    /// What was measured; the log, if there is one, is written now.
+    ///
+    /// # Errors
+    /// When it can't be written.
+    pub(crate) fn finish(self) -> Result<Report, BenchError> {
+        self.hdr_log.map_or(Ok(()), HdrLog::finish)?;
+        Ok(self.report)
     }
 
-    fn case_of(&self, contest: &mut Contest<'_>) -> Result<Case, BenchError> {
-        let ours = self.calibrated(contest.count, &mut contest.ours)?;
-        let baseline = self.calibrated(contest.count, &mut contest.baseline)?;
+    fn case_of(&self, contest: &mut Contest<'_>, prepare: Prepare) -> Result<Case, BenchError> {
+        let ours = prepare(self, contest.count, &mut contest.ours)?;
+        let baseline = prepare(self, contest.count, &mut contest.baseline)?;
         let watch = NoiseWatch::start(self.settings.cpus);
         let mut pairs: Vec<PairOfRuns> = Vec::new();
         let attempts_max = self.settings.runs * ATTEMPTS_PER_RUN_MAX;
@@ -191,6 +232,14 @@ impl Harness {
         }
     }
 
+    /// The number of operations that was asked for, after a tenth of them.
+    fn warmed_up(&self, count: u64, contender: &mut Contender<'_>) -> Result<u64, BenchError> {
+        if !self.settings.smoke {
+            contender((count / 10).max(1))?;
+        }
+        Ok(count)
+    }
+
     fn pair_of_runs(
         &self,
         contest: &mut Contest<'_>,
@@ -208,11 +257,21 @@ impl Harness {
         };
         let after = line_ns(self.settings.cpus)?;
         let line = Line { before, after };
+        self.log(&contest.name, "ours", &ours)?;
+        self.log(&contest.name, contest.baseline_name, &baseline)?;
         Ok(PairOfRuns {
             ours,
             baseline,
             line,
         })
+    }
+
+    /// Adds the latencies of a run to the log, if there are such and there is one.
+    fn log(&self, name: &str, contender: &str, run: &Sample) -> Result<(), BenchError> {
+        match (&self.hdr_log, &run.latencies) {
+            (Some(log), Some(latencies)) => log.add(name, contender, run.wall, latencies),
+            _ => Ok(()),
+        }
     }
 
     fn summary(
@@ -277,6 +336,8 @@ impl Harness {
                 ours.percentiles(baseline.as_ref())
             }),
             beyond,
+            held_share: held_share(ours_runs()),
+            baseline_held_share: held_share(baselines()),
             noisy: (!reasons.is_empty()).then(|| reasons.join("; ")),
             line_ns: Some(line),
             placement: Some(placement),
@@ -307,6 +368,7 @@ impl Sample {
             bytes,
             copied_bytes: None,
             latencies: None,
+            held_share: None,
         }
     }
 
@@ -319,6 +381,7 @@ impl Sample {
             bytes: 0,
             copied_bytes: None,
             latencies: None,
+            held_share: None,
         }
     }
 
@@ -326,6 +389,14 @@ impl Sample {
     pub(crate) fn with_latencies(self, latencies: Latencies) -> Self {
         Self {
             latencies: Some(latencies),
+            ..self
+        }
+    }
+
+    /// The same, of a rate of which this share was held.
+    pub(crate) fn holding(self, share: f64) -> Self {
+        Self {
+            held_share: Some(share),
             ..self
         }
     }
@@ -374,6 +445,11 @@ fn copied_share<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<f64> {
     (!shares.is_empty()).then(|| median(&shares))
 }
 
+fn held_share<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<f64> {
+    let shares: Vec<f64> = samples.filter_map(|sample| sample.held_share).collect();
+    (!shares.is_empty()).then(|| median(&shares))
+}
+
 fn all_latencies<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<Latencies> {
     samples.filter_map(|sample| sample.latencies.as_ref()).fold(
         None,
@@ -413,7 +489,8 @@ mod tests {
                 copied_bytes,
                 ..sample
             }
-            .with_latencies(latencies))
+            .with_latencies(latencies)
+            .holding(0.5))
         })
     }
 
@@ -444,11 +521,15 @@ mod tests {
         harness
             .measure(contest(contender(100.0), Measure::Rate))
             .unwrap();
-        let case = &harness.finish().cases[0];
+        let case = &harness.finish().unwrap().cases[0];
         assert_eq!(case.ratio.map(f64::round), Some(2.0));
         assert_eq!(case.latency_ratio, None);
         assert_eq!(case.cpu_s_per_gb, Some(0.5));
         assert_eq!(case.copied_share, Some(0.25));
+        assert_eq!(
+            (case.held_share, case.baseline_held_share),
+            (Some(0.5), Some(0.5))
+        );
         // Of ten operations at 100 a second.
         assert_eq!(case.switches_per_s.map(f64::round), Some(30.0));
         let baseline = case.percentiles.iter().map(|point| point.baseline);
@@ -464,11 +545,34 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_is_counted_has_as_many_operations_as_were_asked_for() {
+        let harness = Harness::new(settings(false));
+        let mut counts = Vec::new();
+        let mut inner = contender(1e6);
+        let mut counting: Contender<'_> = Box::new(|count| {
+            counts.push(count);
+            inner(count)
+        });
+        assert_eq!(harness.warmed_up(10_000, &mut counting), Ok(10_000));
+        drop(counting);
+        assert_eq!(counts, [1_000]);
+    }
+
+    #[test]
     fn a_wrong_result_fails_and_names_the_case() {
         let mut harness = Harness::new(settings(true));
         let wrong: Contender<'_> = Box::new(|_| Err(BenchError::new("lost a row")));
-        let error = harness.measure(contest(wrong, Measure::Rate)).unwrap_err();
-        assert_eq!(error.to_string(), "made/up against another: lost a row");
+        harness.measure(contest(wrong, Measure::Rate)).unwrap();
+        let right = contest(contender(100.0), Measure::Rate);
+        harness.measure(right).unwrap();
+        let report = harness.finish().unwrap();
+        assert_eq!(report.failed[0].what(), "made/up against another");
+        assert_eq!(report.failed[0].why, "lost a row");
+        assert_eq!(
+            report.cases.len(),
+            1,
+            "what follows is measured all the same"
+        );
     }
 
     #[test]
@@ -477,7 +581,7 @@ mod tests {
         harness.selection.only = "another".to_owned();
         let wrong: Contender<'_> = Box::new(|_| Err(BenchError::new("ran")));
         harness.measure(contest(wrong, Measure::Rate)).unwrap();
-        assert!(harness.finish().cases.is_empty());
+        assert!(harness.finish().unwrap().cases.is_empty());
     }
 
     #[test]
@@ -486,7 +590,7 @@ mod tests {
         harness.selection.only = "shared".to_owned();
         harness.leave_out_unbuilt("edge/shared/raw64", "a peer", "peer");
         harness.leave_out("edge/local/row", "a peer", "there is none");
-        let report = harness.finish();
+        let report = harness.finish().unwrap();
         assert!(report.cases.is_empty());
         let [left_out] = &report.left_out[..] else {
             panic!("{report:?}");

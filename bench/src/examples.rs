@@ -28,7 +28,19 @@ pub(crate) const LATENCY: &str = "\
 Examples:
   ringway-bench latency
   ringway-bench latency --only park
-  ringway-bench latency --transport shared --against futex";
+  ringway-bench latency --transport shared --against futex
+  ringway-bench latency --only spin/p50 --hdr-log latencies.hlog";
+
+pub(crate) const LOAD: &str = "\
+Examples:
+  ringway-bench load
+  ringway-bench load --transport socket --only park
+  ringway-bench load --transport shared --seconds 10 --hdr-log latencies.hlog";
+
+pub(crate) const SIZES: &str = "\
+Examples:
+  ringway-bench sizes
+  ringway-bench sizes --transport shared --only bytes/1024";
 
 pub(crate) const COLUMNAR: &str = "\
 Examples:

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 
 use crate::case::Percentile;
+use crate::error::BenchError;
 
 /// The longest time that is told apart, in nanoseconds: an hour. Three digits up to here take
 /// 260 KiB, all of it at once: growing would take time in the middle of what is measured.
@@ -50,6 +52,39 @@ impl Latencies {
         // Invariant: both have the bounds of `new`, and so one takes all that the other holds.
         self.ns.add(&other.ns).expect("the bounds are the same");
         self.beyond += other.beyond;
+    }
+
+    /// As bytes that [`Self::decode`] reads, in the compressed form that HDR histograms have.
+    ///
+    /// # Errors
+    /// When the library can't.
+    pub(crate) fn encode(&self) -> Result<Vec<u8>, BenchError> {
+        let mut bytes = Vec::new();
+        let encoded = V2DeflateSerializer::new().serialize(&self.ns, &mut bytes);
+        encoded.map_err(|error| BenchError::new(format!("{error:?}")))?;
+        bytes.extend(self.beyond.to_le_bytes());
+        Ok(bytes)
+    }
+
+    /// What [`Self::encode`] has made, in this process or in another.
+    ///
+    /// # Errors
+    /// When it was made by something else.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, BenchError> {
+        let no_latencies = || BenchError::new("these bytes are no latencies");
+        let (mut encoded, beyond) = bytes.split_last_chunk().ok_or_else(no_latencies)?;
+        let read: Histogram<u64> = Deserializer::new()
+            .deserialize(&mut encoded)
+            .map_err(|_| no_latencies())?;
+        let mut latencies = Self::new();
+        latencies.ns.add(&read).map_err(|_| no_latencies())?;
+        latencies.beyond = u64::from_le_bytes(*beyond);
+        Ok(latencies)
+    }
+
+    /// All of them, in nanoseconds.
+    pub(crate) fn histogram(&self) -> &Histogram<u64> {
+        &self.ns
     }
 
     /// How many there are.
@@ -111,6 +146,18 @@ mod tests {
         one.add(&other);
         assert_eq!((one.count(), one.beyond()), (3, 1));
         assert!((one.percentile_us(50.0) - 30.0).abs() < 0.1);
+    }
+
+    #[test]
+    fn what_another_process_has_measured_counts_as_if_it_had_been_recorded_here() {
+        let (mut one, mut other) = (Latencies::new(), Latencies::new());
+        one.record(Duration::from_micros(10));
+        other.record(Duration::from_micros(30));
+        other.record(Duration::from_secs(4_000));
+        one.add(&Latencies::decode(&other.encode().unwrap()).unwrap());
+        assert_eq!((one.count(), one.beyond()), (3, 1));
+        assert_eq!(one.histogram().max(), other.histogram().max());
+        assert!(Latencies::decode(b"something else").is_err());
     }
 
     #[test]

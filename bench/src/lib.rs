@@ -17,31 +17,39 @@ mod cpus;
 mod edge;
 mod error;
 mod examples;
+mod hdr_log;
 mod host;
 mod idle;
 mod job;
 mod latencies;
 mod latency;
 mod line_probe;
+mod load;
 mod noise;
+mod parent;
 mod pinned;
 mod progress;
+mod report;
 mod rerun;
 mod results;
 mod ring;
 mod selection;
 mod shared;
+mod sizes;
 mod spent;
 mod table;
+mod transport;
 
 pub use answer::Answer;
 pub use case::{Case, Failed, LeftOut, Line, Percentile, Placement, Report};
 pub use cli::{
-    Cli, Command, CommonArgs, EchoArgs, EdgeArgs, EdgeTransport, IdleArgs, LatencyArgs,
-    LatencyTransport, ReceiveArgs, SharedEchoArgs, SharedReceiveArgs, TableArgs, run,
+    Cli, Command, CommonArgs, EchoArgs, EdgeArgs, IdleArgs, LatencyArgs, LoadArgs, LogArgs,
+    ReceiveArgs, SharedEchoArgs, SharedReceiveArgs, TableArgs, TransportsArgs, run,
 };
 pub use compare::CompareArgs;
 pub use cpus::CpuPair;
 pub use error::BenchError;
 pub use host::Host;
 pub use job::keep_freed_memory;
+pub use report::ReportArgs;
+pub use transport::Transport;

@@ -4,6 +4,10 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+/// The variable that asks for what is done in lines, where stderr is no terminal: so a report
+/// knows how far its parts are.
+pub(crate) const LINES: &str = "RINGWAY_BENCH_LINES";
+
 /// A line on stderr that says what runs now. It is hidden where stderr is no terminal.
 #[derive(Debug)]
 pub(crate) struct Progress(ProgressBar);
@@ -23,9 +27,17 @@ impl Progress {
         self.0.tick();
     }
 
-    /// Prints a line that stays.
+    /// Prints a line that stays, on a terminal or where lines were asked for.
     pub(crate) fn done(&self, what: &str) {
-        self.0.println(what);
+        if self.0.is_hidden() && std::env::var_os(LINES).is_none() {
+            return;
+        }
+        self.tell(what);
+    }
+
+    /// Prints a line that stays, whatever stderr is.
+    pub(crate) fn tell(&self, what: &str) {
+        self.0.suspend(|| eprintln!("{what}"));
     }
 
     pub(crate) fn elapsed(&self) -> Duration {

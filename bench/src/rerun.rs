@@ -2,27 +2,45 @@
 
 use clap::ValueEnum;
 
-use crate::case::Case;
-use crate::cli::{Command, CommonArgs, SECONDS};
+use crate::cli::{Command, CommonArgs, SECONDS, TransportsArgs};
 
 const PROGRAM: &str = "ringway-bench";
 
 /// The command line that measures all of it again.
 pub(crate) fn of_all(command: &Command, common: &CommonArgs) -> String {
     let mut words = words(command);
-    words.extend(selection(common));
+    words.extend(arguments(common));
+    line(&words)
+}
+
+/// The command line that measures this pair again, and nothing else.
+pub(crate) fn of_pair(
+    command: &Command,
+    common: &CommonArgs,
+    name: &str,
+    baseline_name: &str,
+) -> String {
+    let mut words = words(command);
+    words.extend(["--only".to_owned(), name.to_owned()]);
+    words.extend(["--against".to_owned(), baseline_name.to_owned()]);
+    words.push("--exact".to_owned());
     words.extend(conditions(common));
     line(&words)
 }
 
-/// The command line that measures this case again, and nothing else.
-pub(crate) fn of_case(command: &Command, common: &CommonArgs, case: &Case) -> String {
-    let mut words = words(command);
-    words.extend(["--only".to_owned(), case.name.clone()]);
-    words.extend(["--against".to_owned(), case.baseline_name.clone()]);
-    words.push("--exact".to_owned());
-    words.extend(conditions(common));
+/// The command line that measures a part of a report, which is these words of one.
+pub(crate) fn line_of_part(part: &str, common: &CommonArgs) -> String {
+    let mut words: Vec<String> = part.split_whitespace().map(str::to_owned).collect();
+    words.extend(arguments(common));
     line(&words)
+}
+
+/// The arguments by which another process of this program measures the same cases, in the same
+/// way.
+pub(crate) fn arguments(common: &CommonArgs) -> Vec<String> {
+    let mut words = selection(common);
+    words.extend(conditions(common));
+    words
 }
 
 fn words(command: &Command) -> Vec<String> {
@@ -30,6 +48,8 @@ fn words(command: &Command) -> Vec<String> {
         Command::Ring => vec!["ring".to_owned()],
         Command::Edge(args) => transport("edge", &args.transport),
         Command::Latency(args) => transport("latency", &args.transport),
+        Command::Load(args) => transports("load", &args.over),
+        Command::Sizes(args) => transports("sizes", args),
         Command::Columnar => vec!["columnar".to_owned()],
         Command::Job => vec!["job".to_owned()],
         Command::Idle(args) => {
@@ -40,6 +60,7 @@ fn words(command: &Command) -> Vec<String> {
         Command::Host
         | Command::Table(_)
         | Command::Compare(_)
+        | Command::Report(_)
         | Command::Receive(_)
         | Command::Echo(_)
         | Command::ReceiveShared(_)
@@ -54,6 +75,13 @@ fn transport(subcommand: &str, transport: &impl ValueEnum) -> Vec<String> {
     // Invariant: no value of these enums is hidden from the command line.
     let value = value.expect("a transport has a name").get_name().to_owned();
     vec![subcommand.to_owned(), "--transport".to_owned(), value]
+}
+
+fn transports(subcommand: &str, over: &TransportsArgs) -> Vec<String> {
+    match &over.transport {
+        Some(value) => transport(subcommand, value),
+        None => vec![subcommand.to_owned()],
+    }
 }
 
 /// Which cases.
@@ -91,7 +119,8 @@ fn conditions(common: &CommonArgs) -> Vec<String> {
     words
 }
 
-fn line(words: &[String]) -> String {
+/// A command line of this program, as a shell reads it.
+pub(crate) fn line(words: &[String]) -> String {
     let words = words.iter().map(|word| quoted(word));
     let words: Vec<String> = std::iter::once(PROGRAM.to_owned()).chain(words).collect();
     words.join(" ")
@@ -121,12 +150,9 @@ mod tests {
     fn a_case_is_measured_again_alone_and_in_the_same_way() {
         let words = "ringway-bench edge --transport socket --only int64 --runs 3 --seconds 0.25";
         let cli = parsed(&words.split(' ').collect::<Vec<_>>());
-        let case = Case {
-            baseline_name: "raw tcp".to_owned(),
-            ..Case::against_limit("edge/socket/int64/1", "bytes/s", &[1.0], 1.0)
-        };
+        let (name, baseline_name) = ("edge/socket/int64/1", "raw tcp");
         assert_eq!(
-            of_case(&cli.command, &cli.common, &case),
+            of_pair(&cli.command, &cli.common, name, baseline_name),
             "ringway-bench edge --transport socket --only edge/socket/int64/1 --against 'raw tcp' \
              --exact --seconds 0.25 --runs 3"
         );
@@ -154,8 +180,7 @@ mod tests {
         ];
         let cli = parsed(&words);
         let mut again = vec!["ringway-bench".to_owned(), "ring".to_owned()];
-        again.extend(selection(&cli.common));
-        again.extend(conditions(&cli.common));
+        again.extend(arguments(&cli.common));
         let again: Vec<&str> = again.iter().map(String::as_str).collect();
         assert_eq!(parsed(&again).common, cli.common);
     }

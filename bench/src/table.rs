@@ -20,8 +20,12 @@ const HEAD: [&str; 11] = [
 
 /// The cases as a table whose columns are aligned in plain text too.
 pub(crate) fn markdown(report: &Report) -> String {
-    let rows = report.cases.iter().map(|case| row(case).to_vec());
-    aligned(&HEAD, rows.collect())
+    of_cases(report.cases.iter())
+}
+
+/// The same of some of the cases.
+pub(crate) fn of_cases<'a>(cases: impl Iterator<Item = &'a Case>) -> String {
+    aligned(&HEAD, cases.map(|case| row(case).to_vec()).collect())
 }
 
 /// A table whose columns are aligned in plain text too.

@@ -131,6 +131,21 @@ impl Barrier {
     }
 }
 
+/// Control elements of every kind, with the values at the ends of their fields.
+#[cfg(test)]
+pub(crate) const CONTROLS: [StreamElement<()>; 6] = [
+    StreamElement::Watermark(Watermark::active(i64::MIN)),
+    StreamElement::Watermark(Watermark::idle(7)),
+    StreamElement::Barrier(Barrier::unaligned(3)),
+    StreamElement::Barrier(Barrier::terminal()),
+    StreamElement::Barrier(Barrier {
+        id: 1,
+        terminal: false,
+        mode: BarrierMode(255),
+    }),
+    StreamElement::Drain(Drain::stop(4)),
+];
+
 /// The news that a subtask is winding down, for a rescale or a stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Drain {

@@ -9,6 +9,8 @@ use ringway::element::StreamElement;
 
 use crate::error::BenchError;
 
+use super::socket::Load;
+
 /// Different one-row batches.
 const ONE_ROW_BATCHES: i64 = 1024;
 /// Different record batches: as many as two caches hold, so that the edge is measured and
@@ -55,6 +57,20 @@ pub(crate) fn record_batches() -> Elements<RecordBatch> {
                 .copied()
         },
         2 * size_of::<i64>() as u64 * RECORD_BATCH_ROWS.cast_unsigned(),
+    )
+}
+
+/// The batches of a load.
+pub(crate) fn of_load(load: Load) -> Elements<RecordBatch> {
+    let prebuilt = load.prebuilt();
+    Elements::of(
+        prebuilt.batches(prebuilt.distinct()),
+        // Event times go on from one batch to the next.
+        |batch| {
+            let times = batch.column(0).as_primitive::<Int64Type>().values();
+            Some(times.first()? / times.len() as i64)
+        },
+        load.bytes() as u64,
     )
 }
 
@@ -136,6 +152,7 @@ impl<B> Checker<B> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::socket::Kind;
     use super::*;
 
     fn check<B: Payload>(elements: &Elements<B>) {
@@ -156,5 +173,9 @@ mod tests {
     fn an_element_that_is_missing_is_found() {
         check(&one_row_batches());
         check(&record_batches());
+        check(&of_load(Load {
+            kind: Kind::Bytes(8),
+            rows: 7,
+        }));
     }
 }

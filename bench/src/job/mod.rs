@@ -142,6 +142,10 @@ const FLIGHTS: Query = Query {
 /// When a job fails or its result differs from that of the loop, or the data can't be read.
 pub(crate) fn measure(harness: &mut Harness, data: &Path) -> Result<(), BenchError> {
     let smoke = harness.settings.smoke;
+    if is_wanted(harness, &FLIGHTS) {
+        // It comes last, and what is missing is told before anything is measured.
+        flights_file(data)?;
+    }
     for (events, query) in &NEXMARK {
         if is_wanted(harness, query) {
             let name = query.name;

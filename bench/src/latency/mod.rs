@@ -4,9 +4,11 @@
 //! counts from when it was due: what a stall delays is late, and is not left out. The other
 //! process takes each batch in and sends it on; both are pinned.
 
+mod local;
 mod ours;
 mod raw_tcp;
-mod schedule;
+pub(crate) mod road;
+pub(crate) mod schedule;
 pub(crate) mod shared;
 
 use std::str::FromStr;
@@ -21,9 +23,15 @@ use crate::edge::socket::{Idle, Peer, serve};
 use crate::error::BenchError;
 use crate::latencies::Latencies;
 use crate::pinned::run_on;
+use crate::ring::round_trip;
 use crate::spent::Spent;
 
-use schedule::Schedule;
+use ours::{Edges, Remote};
+use raw_tcp::RawTcp;
+use road::{WARM_UP_TRIPS, at_a_rate, one_by_one};
+use schedule::{OpenLoop, Schedule};
+
+pub(crate) use local::Carrier;
 
 /// Batches of a run that is only checked; calibration begins with it.
 const SMOKE_TRIPS: u64 = 50;
@@ -104,10 +112,7 @@ pub(crate) fn measure(harness: &mut Harness) -> Result<(), BenchError> {
                 Some(bytes) => bytes,
                 None => *frame_bytes.insert(frame_bytes_of(cpus)?),
             };
-            let schedule = |count| Schedule {
-                rate: mode.rate,
-                count,
-            };
+            let schedule = |count| Schedule::new(mode.rate, count);
             let raw = Echo::Raw {
                 polls: mode.baseline_polls,
                 frame_bytes,
@@ -128,6 +133,54 @@ pub(crate) fn measure(harness: &mut Harness) -> Result<(), BenchError> {
     Ok(())
 }
 
+/// Measures all cases of `latency --transport local`: trips one after the other between two
+/// threads, since at a fixed rate the time would be mostly that of looking at the clock.
+///
+/// # Errors
+/// When a batch is lost or changed, or a thread cannot be pinned.
+pub(crate) fn measure_local(harness: &mut Harness) -> Result<(), BenchError> {
+    let cpus = harness.settings.cpus;
+    for idle in Idle::ALL {
+        for (percentile, of_100) in PERCENTILES {
+            let ours = move |count| local_sample(cpus, Carrier::Edge(idle), count, of_100);
+            let rtrb = move |count| local_sample(cpus, Carrier::Rtrb, count, of_100);
+            let futex = move |count| {
+                let sample = round_trip::futex(cpus, count)?;
+                let latencies = sample.latencies.as_ref();
+                let value = latencies.map_or(0.0, |all| all.percentile_us(of_100));
+                Ok(Sample { value, ..sample })
+            };
+            harness.measure(Contest {
+                name: format!("latency/local/row/{}/{percentile}", idle.name()),
+                unit: "us",
+                measure: Measure::Latency,
+                baseline_name: if idle == Idle::Park { "futex" } else { "rtrb" },
+                count: SMOKE_TRIPS,
+                ours: Box::new(ours),
+                baseline: match idle {
+                    Idle::Park => Box::new(futex),
+                    Idle::Spin | Idle::Adaptive => Box::new(rtrb),
+                },
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn local_sample(
+    cpus: CpuPair,
+    carrier: Carrier,
+    count: u64,
+    percentile: f64,
+) -> Result<Sample, BenchError> {
+    let count = WARM_UP_TRIPS + count;
+    let pair = local::run(cpus, carrier, |road| one_by_one(road, count))?;
+    require_answers(pair.second, count)?;
+    let times = pair.first;
+    let value = times.latencies.percentile_us(percentile);
+    Ok(Sample::latency(value, times.wall, pair.spent).with_latencies(times.latencies))
+}
+
 fn sample(
     cpus: CpuPair,
     echo: Echo,
@@ -140,46 +193,92 @@ fn sample(
 }
 
 /// How long the frame of a one-row batch is.
-fn frame_bytes_of(cpus: CpuPair) -> Result<usize, BenchError> {
-    let schedule = Schedule {
-        rate: BUSY_RATE,
-        count: FRAME_TRIPS,
-    };
-    Ok(run(cpus, Echo::Edge(Idle::Spin), schedule)?.frame_bytes)
+///
+/// # Errors
+/// As for [`measure`].
+pub(crate) fn frame_bytes_of(cpus: CpuPair) -> Result<usize, BenchError> {
+    let schedule = Schedule::new(BUSY_RATE, FRAME_TRIPS);
+    let run = run(cpus, Echo::Edge(Idle::Spin), schedule)?;
+    Ok(run.frame_bytes)
 }
 
 /// What one run gave.
-struct Run {
-    latencies: Latencies,
-    wall: Duration,
-    /// What both processes took.
-    spent: Spent,
+pub(crate) struct Run {
+    pub(crate) latencies: Latencies,
+    pub(crate) wall: Duration,
+    /// What both parties took.
+    pub(crate) spent: Spent,
+    /// As in [`OpenLoop`].
+    pub(crate) held_share: f64,
     frame_bytes: usize,
 }
 
-fn run(cpus: CpuPair, echo: Echo, schedule: Schedule) -> Result<Run, BenchError> {
+impl Run {
+    pub(crate) fn of(trips: OpenLoop, spent: Spent) -> Self {
+        Self {
+            wall: trips.wall(),
+            held_share: trips.held_share(),
+            latencies: trips.into_latencies(),
+            spent,
+            frame_bytes: 0,
+        }
+    }
+}
+
+/// Sends batches to another process over a socket as they are due, and takes them back.
+///
+/// # Errors
+/// As for [`measure`].
+pub(crate) fn run(cpus: CpuPair, echo: Echo, schedule: Schedule) -> Result<Run, BenchError> {
     let words = ["echo", &echo.to_string(), &cpus.second.to_string()];
     let mut peer = Peer::start(&words.map(str::to_owned))?;
     let to = peer.address;
     let before = Spent::of_process();
-    let (latencies, wall, frame_bytes) = run_on(cpus.first, || match echo {
-        Echo::Edge(idle) => ours::send(to, idle, schedule),
-        Echo::Raw { polls, frame_bytes } => raw_tcp::send(to, polls, frame_bytes, schedule),
+    let (trips, frame_bytes) = run_on(cpus.first, || match echo {
+        Echo::Edge(idle) => {
+            let mut edges = Edges::open(Remote::Socket, to, idle)?;
+            let trips = at_a_rate(&mut edges, schedule)?;
+            let frame_bytes = edges.frame_bytes();
+            edges.finish()?;
+            Ok::<_, BenchError>((trips, frame_bytes))
+        }
+        Echo::Raw { polls, frame_bytes } => {
+            let mut stream = RawTcp::open(to, polls, frame_bytes)?;
+            Ok((at_a_rate(&mut stream, schedule)?, frame_bytes))
+        }
     })??;
     let spent = Spent::of_process() - before;
     let answered: Answered = peer.received()?;
-    if answered.count != schedule.count {
-        return Err(BenchError::new(format!(
-            "{} batches came to the other process, and {} were sent",
-            answered.count, schedule.count
-        )));
-    }
+    require_answers(answered.count, trips.sent())?;
     Ok(Run {
-        latencies,
-        wall,
-        spent: spent + answered.spent,
         frame_bytes,
+        ..Run::of(trips, spent + answered.spent)
     })
+}
+
+/// Batches to another thread and back as they are due.
+///
+/// # Errors
+/// When a batch is lost or changed, or a thread cannot be pinned.
+pub(crate) fn run_locally(
+    cpus: CpuPair,
+    carrier: Carrier,
+    schedule: Schedule,
+) -> Result<Run, BenchError> {
+    let pair = local::run(cpus, carrier, |road| at_a_rate(road, schedule))?;
+    require_answers(pair.second, pair.first.sent())?;
+    Ok(Run::of(pair.first, pair.spent))
+}
+
+/// # Errors
+/// When not all that was sent came to the other party.
+fn require_answers(answered: u64, sent: u64) -> Result<(), BenchError> {
+    if answered == sent {
+        return Ok(());
+    }
+    Err(BenchError::new(format!(
+        "{answered} batches came to the other side, and {sent} were sent"
+    )))
 }
 
 /// What the other process says at the end.
@@ -206,7 +305,7 @@ impl Answered {
 pub(crate) fn echo(echo: Echo, cpu: CpuId) -> Result<String, BenchError> {
     serve(cpu, |listener| {
         let count = match echo {
-            Echo::Edge(idle) => ours::echo(&listener, idle),
+            Echo::Edge(idle) => ours::echo(Remote::Socket, &listener, idle),
             Echo::Raw { polls, frame_bytes } => raw_tcp::echo(&listener, polls, frame_bytes),
         };
         count.map(Answered::now)

@@ -8,61 +8,102 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::error::BenchError;
 
-use super::schedule::{OpenLoop, Schedule};
-use crate::latencies::Latencies;
+use super::road::Road;
 
 /// Time after which the other process is taken to be stuck, and how often a look is taken at the
 /// clock for that, as a power of two: not so often that it would count.
 const STUCK_AFTER: Duration = Duration::from_secs(60);
 const LOOKS: u32 = 1 << 10;
 
-/// Sends frames as they are due, and takes them back.
-///
-/// # Errors
-/// When the peer is gone, or another frame comes back.
-pub(super) fn send(
-    to: SocketAddr,
+/// A connection, seen from where frames are sent first.
+pub(crate) struct RawTcp {
+    stream: TcpStream,
     polls: bool,
-    frame_bytes: usize,
-    schedule: Schedule,
-) -> Result<(Latencies, Duration, usize), BenchError> {
-    let mut stream = TcpStream::connect(to)?;
-    stream.set_nodelay(true)?;
-    stream.set_nonblocking(true)?;
-    let mut frame = vec![0; frame_bytes];
-    let mut back = Frames::new(frame_bytes);
-    let mut trips = OpenLoop::begin(schedule);
-    let mut patience = Patience::default();
-    while !trips.is_done() {
-        while let Some(number) = trips.next_due() {
-            frame[..8].copy_from_slice(&number.to_le_bytes());
-            stream.write_all(&frame)?;
+    frame: Vec<u8>,
+    /// Bytes of the frame that are written.
+    written: usize,
+    back: Frames,
+    patience: Patience,
+}
+
+impl RawTcp {
+    /// A connection to whoever listens there, on which it polls, or sleeps until something comes.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub(crate) fn open(
+        to: SocketAddr,
+        polls: bool,
+        frame_bytes: usize,
+    ) -> Result<Self, BenchError> {
+        let stream = TcpStream::connect(to)?;
+        stream.set_nodelay(true)?;
+        stream.set_nonblocking(true)?;
+        Ok(Self {
+            stream,
+            polls,
+            frame: vec![0; frame_bytes],
+            written: frame_bytes,
+            back: Frames::new(frame_bytes),
+            patience: Patience::default(),
+        })
+    }
+
+    /// Writes what is left of the frame, and returns whether that is all of it.
+    fn is_written(&mut self) -> Result<bool, BenchError> {
+        while self.written < self.frame.len() {
+            match self.stream.write(&self.frame[self.written..]) {
+                Ok(written) => self.written += written,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(error.into()),
+            }
         }
-        if !polls && let Some(sleep) = trips.may_sleep() {
-            let mut readable = [PollFd::new(&stream, PollFlags::IN)];
-            poll(&mut readable, Some(&sleep.try_into()?))?;
+        Ok(true)
+    }
+}
+
+impl Road for RawTcp {
+    fn send(&mut self, number: i64) -> Result<bool, BenchError> {
+        if !self.is_written()? {
+            return Ok(false);
         }
-        if !back.read(&mut stream)? {
+        self.frame[..8].copy_from_slice(&number.to_le_bytes());
+        self.written = 0;
+        self.is_written()?;
+        Ok(true)
+    }
+
+    fn take_back(&mut self) -> Result<Option<i64>, BenchError> {
+        let number = self.back.next().map(|frame| {
+            let number = frame.first_chunk();
+            number.map_or(-1, |number| i64::from_le_bytes(*number))
+        });
+        if number.is_some() {
+            self.patience = Patience::default();
+        }
+        Ok(number)
+    }
+
+    fn wait(&mut self, _: bool, limit: &dyn Fn() -> Option<Duration>) -> Result<(), BenchError> {
+        if self.is_written()?
+            && !self.polls
+            && let Some(limit) = limit()
+        {
+            let mut readable = [PollFd::new(&self.stream, PollFlags::IN)];
+            poll(&mut readable, Some(&limit.try_into()?))?;
+        }
+        if !self.back.read(&mut self.stream)? {
             return Err(BenchError::new("the other process has ended"));
         }
-        patience.look()?;
-        while let Some(frame) = back.next() {
-            patience = Patience::default();
-            let number = frame
-                .first_chunk()
-                .map_or(-1, |number| i64::from_le_bytes(*number));
-            trips.is_back(number)?;
-        }
+        self.patience.look()
     }
-    let elapsed = trips.elapsed();
-    Ok((trips.into_latencies(), elapsed, frame_bytes))
 }
 
 /// Sends frames back until there are no more, and returns how many there were.
 ///
 /// # Errors
 /// When the peer is gone.
-pub(super) fn echo(
+pub(crate) fn echo(
     listener: &TcpListener,
     polls: bool,
     frame_bytes: usize,
@@ -78,11 +119,25 @@ pub(super) fn echo(
         patience.look()?;
         while let Some(frame) = frames.next() {
             patience = Patience::default();
-            stream.write_all(frame)?;
+            write_all(&mut stream, frame)?;
             count += 1;
         }
     }
     Ok(count)
+}
+
+/// Writes all of a frame, also where the stream does not wait for room: the other side takes
+/// what comes back even where it has no room for more.
+fn write_all(stream: &mut TcpStream, mut frame: &[u8]) -> Result<(), BenchError> {
+    let mut patience = Patience::default();
+    while !frame.is_empty() {
+        match stream.write(frame) {
+            Ok(written) => frame = &frame[written..],
+            Err(error) if error.kind() == ErrorKind::WouldBlock => patience.look()?,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }
 
 /// How long nothing has come.

@@ -7,7 +7,7 @@ mod load;
 mod locked;
 mod ours;
 mod queue;
-mod round_trip;
+pub(crate) mod round_trip;
 mod rtrb_queue;
 mod stream;
 

@@ -3,3 +3,4 @@
 
 mod children;
 mod endings;
+mod stalls;

@@ -10,8 +10,20 @@
 //! - the receiver takes everything that was accepted before it learns how the stream ended;
 //! - a sender that is dropped has failed: it never looks like an end of the stream.
 
+/// Calls the same of whatever carries a half.
+macro_rules! each {
+    ($self:expr, $edge:ident => $call:expr) => {
+        match $self {
+            Self::Local($edge) => $call,
+            Self::Remote($edge) => $call,
+            Self::Shared($edge) => $call,
+        }
+    };
+}
+
 mod awaiting;
 mod blocking;
+mod carried;
 mod ending;
 pub mod local;
 mod metrics;
@@ -95,16 +107,6 @@ pub enum Popped<B> {
     /// Everything was taken, and the stream is over in this way. It is said again on every
     /// further call.
     Ended(Ending),
-}
-
-macro_rules! each {
-    ($self:expr, $edge:ident => $call:expr) => {
-        match $self {
-            Self::Local($edge) => $call,
-            Self::Remote($edge) => $call,
-            Self::Shared($edge) => $call,
-        }
-    };
 }
 
 impl<B: Payload> Sender<B> {
@@ -205,66 +207,9 @@ impl<B: Payload> Sender<B> {
         each!(self, edge => edge.is_closed())
     }
 
-    /// Elements queued now.
-    pub fn len(&self) -> usize {
-        each!(self, edge => edge.len())
-    }
-
-    /// Whether nothing is queued.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Data elements that the edge holds at most.
-    pub fn capacity(&self) -> usize {
-        each!(self, edge => edge.options().capacity_elements)
-    }
-
-    /// The edge's name, as errors and metrics give it.
-    pub fn name(&self) -> &str {
-        each!(self, edge => &edge.options().name)
-    }
-
-    /// What carries the edge. A connection of which it is not known yet whether it leads to shared
-    /// memory is a socket: see [`poll_transport`](Self::poll_transport).
-    pub fn transport(&self) -> Transport {
-        match self {
-            Self::Local(_) => Transport::Local,
-            Self::Remote(edge) => edge.transport(),
-            Self::Shared(_) => Transport::Shared,
-        }
-    }
-
-    /// As [`Sender::transport`], but nothing as long as it is not known whether both ends are on
-    /// one host: no element has arrived before that.
-    pub fn poll_transport(&mut self) -> Option<Transport> {
-        self.upgrade();
-        match self {
-            Self::Remote(edge) if edge.is_undecided() => None,
-            _ => Some(self.transport()),
-        }
-    }
-
-    /// Why the edge does not go over shared memory, though that was wanted where it can.
-    pub fn why_not_shared(&self) -> Option<&str> {
-        match self {
-            Self::Remote(edge) => edge.why_connection(),
-            Self::Local(_) | Self::Shared(_) => None,
-        }
-    }
-
     /// What has gone through the edge, as the sender knows it.
     pub fn metrics(&self) -> EdgeMetrics {
         each!(self, edge => edge.metrics())
-    }
-
-    /// What the connection has done, where there is one.
-    pub fn remote_stats(&self) -> Option<remote::RemoteStats> {
-        match self {
-            Self::Local(_) => None,
-            Self::Remote(edge) => Some(edge.remote_stats()),
-            Self::Shared(edge) => Some(edge.remote_stats()),
-        }
     }
 
     /// Tells the edge that an element has been waiting for room at `now`. Blocked time is
@@ -360,63 +305,6 @@ impl<B: Payload> Receiver<B> {
     pub fn fail(mut self, reason: impl Into<String>) {
         self.upgrade();
         each!(self, edge => edge.fail(reason.into()));
-    }
-
-    /// Elements queued now.
-    pub fn len(&self) -> usize {
-        each!(self, edge => edge.len())
-    }
-
-    /// Whether nothing is queued.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Data elements that the edge holds at most.
-    pub fn capacity(&self) -> usize {
-        each!(self, edge => edge.options().capacity_elements)
-    }
-
-    /// The edge's name, as errors and metrics give it.
-    pub fn name(&self) -> &str {
-        each!(self, edge => &edge.options().name)
-    }
-
-    /// What carries the edge. A connection of which it is not known yet whether it leads to shared
-    /// memory is a socket: see [`poll_transport`](Self::poll_transport).
-    pub fn transport(&self) -> Transport {
-        match self {
-            Self::Local(_) => Transport::Local,
-            Self::Remote(edge) => edge.transport(),
-            Self::Shared(_) => Transport::Shared,
-        }
-    }
-
-    /// What the connection has done, where there is one.
-    pub fn remote_stats(&self) -> Option<remote::RemoteStats> {
-        match self {
-            Self::Local(_) => None,
-            Self::Remote(edge) => Some(edge.remote_stats()),
-            Self::Shared(edge) => Some(edge.remote_stats()),
-        }
-    }
-
-    /// As [`Receiver::transport`], but nothing as long as it is not known whether both ends are
-    /// on one host: no element has arrived before that.
-    pub fn poll_transport(&mut self) -> Option<Transport> {
-        self.upgrade();
-        match self {
-            Self::Remote(edge) if edge.is_undecided() => None,
-            _ => Some(self.transport()),
-        }
-    }
-
-    /// Why the edge does not go over shared memory, though that was wanted where it can.
-    pub fn why_not_shared(&self) -> Option<&str> {
-        match self {
-            Self::Remote(edge) => edge.why_connection(),
-            Self::Local(_) | Self::Shared(_) => None,
-        }
     }
 
     /// Becomes the half over shared memory, as soon as it is known to be one.

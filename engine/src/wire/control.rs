@@ -58,22 +58,11 @@ pub fn element_of<B>(control: Control) -> StreamElement<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::element::CONTROLS;
 
     #[test]
     fn every_control_element_comes_back_as_it_was() {
-        let elements: [StreamElement<()>; 6] = [
-            StreamElement::Watermark(Watermark::active(i64::MIN)),
-            StreamElement::Watermark(Watermark::idle(7)),
-            StreamElement::Barrier(Barrier::unaligned(3)),
-            StreamElement::Barrier(Barrier::terminal()),
-            StreamElement::Barrier(Barrier {
-                id: 1,
-                terminal: false,
-                mode: BarrierMode(255),
-            }),
-            StreamElement::Drain(Drain::stop(4)),
-        ];
-        for element in elements {
+        for element in CONTROLS {
             let control = control_of(&element).unwrap();
             assert_eq!(element_of::<()>(control), element);
         }

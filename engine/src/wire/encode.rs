@@ -227,7 +227,7 @@ fn end_segment(out: &mut Vec<u8>, segments: &mut VecDeque<Bytes>) {
 }
 
 /// An Arrow buffer as the owner of bytes.
-pub(super) struct Owned(pub(super) Buffer);
+pub(crate) struct Owned(pub(crate) Buffer);
 
 impl AsRef<[u8]> for Owned {
     fn as_ref(&self) -> &[u8] {

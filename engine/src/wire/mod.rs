@@ -20,6 +20,7 @@ mod split;
 
 pub use control::{control_of, element_of};
 pub use decode::BatchDecoder;
+pub(crate) use encode::Owned;
 pub use encode::{BatchEncoder, Compression, EncodeError, Encoded, EncodedBatch, Form};
 pub(crate) use payload::guarded;
 pub use payload::{Columns, PayloadCodec, Typed, Wired};

@@ -200,6 +200,7 @@ macro_rules! edge_conformance {
                 schema_metadata_and_repeated_names_are_kept
                 empty_batches_are_delivered
                 event_times_of_rows_are_kept
+                a_row_of_mebibytes_arrives_as_it_was
                 a_batch_arrives_value_by_value
             }
             counters {

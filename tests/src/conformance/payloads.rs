@@ -108,6 +108,14 @@ pub fn event_times_of_rows_are_kept<S: EdgeSubject>(subject: &S) {
     assert_eq!(next(&mut receiver), StreamElement::Data(rows));
 }
 
+/// Whatever an edge moves at a time: a row can't be cut.
+pub fn a_row_of_mebibytes_arrives_as_it_was<S: EdgeSubject>(subject: &S) {
+    let text: String = (0..400_000).map(|n| format!("{n:08}")).collect();
+    let values = StringArray::from_iter_values(["before", &text, "behind"]);
+    let batch = RecordBatch::try_from_iter([("value", Arc::new(values) as _)]).unwrap();
+    assert_eq!(sent(subject, batch.clone()), batch);
+}
+
 /// Nulls and slices included.
 pub fn a_batch_arrives_value_by_value<S: EdgeSubject>(subject: &S) {
     let schema = Schema::new(vec![

@@ -1,5 +1,5 @@
-//! Jobs of several processes. The processes are threads here and the edges between them rings;
-//! all else is as between real ones: each makes its own plan, and they meet over sockets.
+//! Jobs of several processes. The processes are threads here and the edges between them rings,
+//! but in `sharing`; all else is as between real ones: each makes its own plan, and they meet over sockets.
 #![allow(clippy::disallowed_methods, reason = "the tests wait for threads")]
 
 mod gathering;
@@ -7,3 +7,4 @@ mod hub;
 mod outcomes;
 mod plans;
 mod rig;
+mod sharing;

@@ -6,11 +6,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use ringway::control::CancelCause;
+use ringway::data_plane::TransportChoice;
+use ringway::job::remote::RemoteEdges;
 use ringway::job::{
     Cluster, ClusterOptions, GatherError, Hosts, Job, JobHandle, JobReport, Plan, PlanOptions,
-    RunOptions, start_in,
+    RunOptions, SocketEdges, start_in,
 };
 use ringway::partition::Parallelism;
+use ringway_netio::driver::DriverChoice;
 
 use crate::hub::Hub;
 
@@ -26,6 +29,8 @@ pub(crate) struct Rig {
     pub(crate) meanwhile: Arc<Meanwhile>,
     pub(crate) afterwards: Arc<dyn Fn(usize) + Send + Sync>,
     pub(crate) hub: Hub,
+    /// What carries the edges between processes, if it is not rings.
+    transport: Option<TransportChoice>,
 }
 
 /// How the part of a job in one process ended.
@@ -41,7 +46,14 @@ impl Rig {
             meanwhile: Arc::new(|_, _| {}),
             afterwards: Arc::new(|_| {}),
             hub: Hub::default(),
+            transport: None,
         }
+    }
+
+    /// Has edges between processes as between real ones, carried so, and with room for one element.
+    pub(crate) fn over(mut self, transport: TransportChoice) -> Self {
+        self.transport = Some(transport);
+        self
     }
 
     /// Does this while the job runs.
@@ -106,17 +118,30 @@ impl Rig {
                         workers: vec![None; 1 + process % 2],
                         processes: self.processes,
                         parallelism: Parallelism::new(self.parallelism).unwrap(),
-                        ..PlanOptions::default()
+                        ..self.plan()
                     },
                     lost_after: self.lost_after,
                     meanwhile: self.meanwhile.clone(),
                     afterwards: self.afterwards.clone(),
                     hub: self.hub.clone(),
+                    is_connected: self.transport.is_some(),
                 };
                 std::thread::spawn(move || part.run(|job| say(process, job)))
             })
             .collect();
         threads.into_iter().map(|t| t.join().ok()).collect()
+    }
+
+    fn plan(&self) -> PlanOptions {
+        let default = PlanOptions::default();
+        match self.transport {
+            Some(transport) => PlanOptions {
+                transport,
+                capacity_elements: 1,
+                ..default
+            },
+            None => default,
+        }
     }
 }
 
@@ -127,6 +152,7 @@ struct Part {
     meanwhile: Arc<Meanwhile>,
     afterwards: Arc<dyn Fn(usize) + Send + Sync>,
     hub: Hub,
+    is_connected: bool,
 }
 
 impl Part {
@@ -137,8 +163,13 @@ impl Part {
         let job = Job::new("spread");
         say(&job);
         let plan = Plan::new(job.into_graph(), &self.plan).unwrap();
-        let hub = Box::new(self.hub);
-        let cluster = Cluster::gather(&plan, self.options, hub, &mut || None::<CancelCause>)?;
+        let edges: Box<dyn RemoteEdges> = match self.is_connected {
+            true => {
+                Box::new(SocketEdges::listen(&plan, &self.options, DriverChoice::Epoll).unwrap())
+            }
+            false => Box::new(self.hub),
+        };
+        let cluster = Cluster::gather(&plan, self.options, edges, &mut || None::<CancelCause>)?;
         let mut handle = start_in(&plan, &RunOptions::default(), cluster).unwrap();
         (self.meanwhile)(process, &mut handle);
         let report = handle.wait();

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
-use ringway::edge::{Ending, FailureKind, Popped, Receiver, RejectReason};
+use ringway::edge::{Ending, Popped, Receiver};
 use ringway::element::StreamElement;
-use ringway_tests::within::{LONG, until};
+use ringway_tests::within::LONG;
 
 use crate::rig::{SEGMENT_BYTES, all, are_all, data, open};
 
@@ -101,28 +101,4 @@ fn a_sender_that_is_ready_for_many_narrow_columns_takes_them() {
         );
     }
     panic!("it never fills");
-}
-
-#[test]
-fn a_row_that_does_not_fit_is_told_to_both_ends() {
-    let (mut sender, mut receiver) = open();
-    let text = "x".repeat(SEGMENT_BYTES);
-    let column = Arc::new(StringArray::from_iter_values(["a", &text])) as ArrayRef;
-    let batch = RecordBatch::try_from_iter([("text", column)]).unwrap();
-    sender.push(StreamElement::Data(batch)).unwrap();
-    until(LONG, "the sender is told", || sender.is_closed());
-    let rejected = sender.try_push(data(0..1)).unwrap_err();
-    let RejectReason::Failed(failure) = rejected.reason else {
-        panic!("failed, not {}", rejected.reason);
-    };
-    assert!(matches!(failure.kind, FailureKind::Unsendable(_)));
-    assert!(failure.to_string().contains("segment_bytes"), "{failure}");
-    let (_, ending) = all(&mut receiver);
-    let Ending::Failed(failure) = ending else {
-        panic!("failed, not {ending}");
-    };
-    assert!(
-        matches!(failure.kind, FailureKind::PeerFailed(_)),
-        "{failure}"
-    );
 }

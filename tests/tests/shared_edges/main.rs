@@ -1,5 +1,6 @@
-//! What is particular to edges over shared memory: batches that stay where they are, batches that
-//! are too large, how the two ends meet, and what is left when one of them is killed.
+//! What is particular to edges over shared memory: batches that stay where they are, batches and
+//! rows that are too large, how the two ends meet, who is not let in, and what is left when one of
+//! them is killed.
 //!
 //! That they are edges is in the conformance suite.
 
@@ -8,4 +9,7 @@ mod kills;
 mod large;
 mod meeting;
 mod rig;
+mod rows;
 mod scenarios;
+mod strangers;
+mod users;

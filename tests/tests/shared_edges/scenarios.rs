@@ -2,16 +2,23 @@
 //! pages that are not there, are also in the suites of `shm`.
 
 use std::fs;
+use std::net::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use arrow::array::RecordBatch;
+use arrow::array::{
+    ArrayRef, Decimal128Array, Int64Array, IntervalMonthDayNanoArray, RecordBatch, StringViewArray,
+};
+use arrow::datatypes::IntervalMonthDayNano;
 use ringway::clock::process_cpu_time;
-use ringway::edge::{EdgeOptions, Ending, Popped, RejectReason};
+use ringway::data_plane::{ConnectOptions, DataPlane, ListenOptions};
+use ringway::edge::{Bell, EdgeOptions, Ending, Popped, Receiver, RejectReason, Sender, Transport};
 use ringway::element::{Drain, StreamElement};
 use ringway_tests::conformance::EdgeSubject;
 use ringway_tests::conformance::elements::{Numbers, barrier, next, number, watermark};
-use ringway_tests::conformance::subjects::{SHARED, SharedEdge};
+use ringway_tests::conformance::subjects::{SHARED, SHARED_COPIED, SharedEdge};
+use ringway_tests::process::{Process, hear, part, tell};
 use ringway_tests::within::{LONG, until};
 
 use crate::rig::{all, are_all, data, held};
@@ -32,6 +39,100 @@ fn b12_control_elements_cross_once_and_in_order() {
         assert_eq!(next(&mut receiver), element);
     }
     assert_eq!(receiver.pop_timeout(LONG), Popped::Ended(Ending::End));
+}
+
+/// Of a flat batch every buffer begins at a multiple of 64, whatever came before it: where it lies
+/// in the segment, and where it was copied out of it.
+#[test]
+fn b26_bodies_are_whole_and_aligned_behind_whatever_lies_before_them() {
+    let batch = |rows: i64, shift: usize| {
+        let texts = (0..rows).map(|row| "x".repeat(shift + row as usize % 3));
+        let decimals = Decimal128Array::from_iter_values((0..rows).map(i128::from));
+        let intervals = (0..rows as i32).map(|row| IntervalMonthDayNano::new(row, shift as i32, 7));
+        let intervals = IntervalMonthDayNanoArray::from_iter_values(intervals);
+        let columns: [(&str, ArrayRef); 4] = [
+            ("text", Arc::new(StringViewArray::from_iter_values(texts))),
+            ("n", Arc::new(Int64Array::from_iter_values(0..rows))),
+            ("decimal", Arc::new(decimals)),
+            ("interval", Arc::new(intervals)),
+        ];
+        RecordBatch::try_from_iter(columns).unwrap()
+    };
+    for edge in [&*SHARED, &*SHARED_COPIED] {
+        let (mut sender, mut receiver) = edge.open::<RecordBatch>(EdgeOptions::named("edge"));
+        for shift in 0..=64 {
+            // A message that ends anywhere, then a batch that is copied out and one that is not.
+            for rows in [1, 500] {
+                let sent = [batch(1, shift), batch(rows, shift)];
+                for batch in &sent {
+                    sender.push(StreamElement::Data(batch.clone())).unwrap();
+                }
+                for sent in sent {
+                    let StreamElement::Data(batch) = next(&mut receiver) else {
+                        panic!("a batch comes");
+                    };
+                    assert_eq!(batch, sent, "{shift}");
+                    for column in batch.columns() {
+                        let at = column.to_data().buffers()[0].as_ptr().addr();
+                        assert_eq!(at % 64, 0, "{shift}: {}", column.data_type());
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whatever it calls this host: that both ends are on one is seen, not read from their names.
+#[test]
+fn b54_another_process_of_this_host_is_met_by_whatever_name_it_connects_to() {
+    const TEST: &str =
+        "scenarios::b54_another_process_of_this_host_is_met_by_whatever_name_it_connects_to";
+    let plane = DataPlane::new();
+    if part().is_some() {
+        while let Some(host) = hear() {
+            let port = hear().unwrap().parse().unwrap();
+            let options = ConnectOptions::default().within(LONG);
+            let connected = plane.connect(&host, port, Bell::thread(), options);
+            let mut sender: Sender<RecordBatch> = connected.unwrap();
+            sender.push(data(0..10)).unwrap();
+            until(LONG, "it is decided", || sender.poll_transport().is_some());
+            tell("transport", sender.transport());
+            sender.finish().unwrap();
+        }
+        return;
+    }
+    let mut hosts = vec![
+        "127.0.0.1".to_owned(),
+        "127.0.0.2".to_owned(),
+        "localhost".to_owned(),
+    ];
+    // What the host calls itself, and the address that others know it by, where it has those.
+    let name = rustix::system::uname()
+        .nodename()
+        .to_str()
+        .unwrap()
+        .to_owned();
+    hosts.extend((name.as_str(), 0).to_socket_addrs().is_ok().then_some(name));
+    let outside = UdpSocket::bind("0.0.0.0:0").unwrap();
+    if outside.connect("192.0.2.1:9").is_ok() {
+        hosts.push(outside.local_addr().unwrap().ip().to_string());
+    }
+    let mut child = Process::start(TEST, "connects");
+    for host in &hosts {
+        let options = ListenOptions::new("0.0.0.0", 0);
+        let listener = plane
+            .listen::<RecordBatch>(options, Bell::thread())
+            .unwrap();
+        child.say(host);
+        child.say(listener.port());
+        let mut receiver = listener.accept().unwrap();
+        let (batches, ending) = all(&mut receiver);
+        assert_eq!(ending, Ending::End);
+        are_all(&batches, 10);
+        let transports = (receiver.transport(), child.next("transport"));
+        let shared = (Transport::Shared, Transport::Shared.to_string());
+        assert_eq!(transports, shared, "by {host}");
+    }
 }
 
 /// Edges that are closed give all back, though some of their batches are kept.
@@ -117,6 +218,58 @@ fn b69_an_idle_pair_that_waits_uses_next_to_no_time() {
     }));
     let spent = popping.join().unwrap() + pushing.join().unwrap();
     assert!(spent < time / 50, "{spent:?} of CPU time in {time:?}");
+}
+
+/// In two processes, as in one.
+#[test]
+fn b69_processes_on_one_cpu_get_along_and_use_next_to_no_time_when_idle() {
+    const TEST: &str =
+        "scenarios::b69_processes_on_one_cpu_get_along_and_use_next_to_no_time_when_idle";
+    const IDLE: Duration = Duration::from_secs(2);
+    const COUNT: i64 = 2_000;
+    // What its own threads use while nothing comes, and nothing goes.
+    let idle = || {
+        let before = process_cpu_time();
+        thread::sleep(IDLE);
+        process_cpu_time() - before
+    };
+    let narrow = || EdgeOptions::named("edge").capacity(1);
+    if part().is_some() {
+        pin_to_one_cpu();
+        let port = hear().unwrap().parse().unwrap();
+        let out = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let mut sender: Sender<Numbers> = SHARED.0.sender(out, &narrow());
+        for value in 0..COUNT {
+            sender.push(number(value)).unwrap();
+        }
+        until(LONG, "all are taken", || sender.is_empty());
+        tell("idle_ns", idle().as_nanos());
+        sender.push(number(COUNT)).unwrap();
+        return sender.finish_and_wait(LONG).unwrap();
+    }
+    let mut child = Process::start(TEST, "sends");
+    let took = thread::spawn(move || {
+        pin_to_one_cpu();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        child.say(listener.local_addr().unwrap().port());
+        let back = listener.accept().unwrap().0;
+        let mut receiver: Receiver<Numbers> = SHARED.0.receiver(back, &narrow());
+        let began = Instant::now();
+        let mut took = Duration::ZERO;
+        for value in 0..=COUNT {
+            assert_eq!(next(&mut receiver), number(value));
+            if value + 1 == COUNT {
+                took = began.elapsed();
+            }
+        }
+        assert_eq!(receiver.transport(), Transport::Shared);
+        assert_eq!(receiver.pop_timeout(LONG), Popped::Ended(Ending::End));
+        let idle = Duration::from_nanos(child.number("idle_ns"));
+        assert!(idle < IDLE / 50, "{idle:?} of CPU time in {IDLE:?}");
+        took
+    });
+    let took = took.join().unwrap();
+    assert!(took < Duration::from_secs(20), "{took:?}");
 }
 
 /// Producer and consumer on one CPU don't spin against each other.

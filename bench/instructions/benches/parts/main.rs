@@ -1,9 +1,10 @@
-//! Instructions of the pure parts, counted under valgrind. `scripts/bench-guard` runs this and compares the
-//! counts with those of `counts.json` beside this file.
+//! Instructions of the pure parts, counted under valgrind: `scripts/bench-guard` runs this, and
+//! compares the counts with those of `bench/instructions/counts.json`.
 //!
-//! Nothing here measures time. A count says how much work the processor is given; it is the same in every run,
-//! so that it shows a change of a few hundredths, which no clock of a shared machine does. It says nothing
-//! about what a cache or a wrongly foretold branch costs: for that there are the other benches.
+//! Nothing here measures time. A count says how much work the processor is given; it is the same
+//! in every run, so that it shows a change of a few hundredths, which no clock of a shared machine
+//! does. It says nothing about what a cache or a wrongly foretold branch costs: for that there are
+//! the other benches.
 
 mod batches;
 mod expressions;

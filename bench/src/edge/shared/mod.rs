@@ -23,10 +23,9 @@ use crate::shared::LARGE_BYTES;
 use crate::shared::meeting::Meeting;
 use crate::shared::memfd::Copied;
 
-use payload::Payloads;
-
 pub(crate) use one_way::Course;
 pub(crate) use ours::options;
+pub(crate) use payload::Payloads;
 
 /// Batches, or messages, of a run that is only checked; calibration begins with it.
 const SMOKE_BATCHES: u64 = 6;
@@ -175,7 +174,10 @@ fn messages(harness: &mut Harness) -> Result<(), BenchError> {
 }
 
 /// The edge moves `count` batches.
-fn edge(cpus: CpuPair, prebuilt: &Prebuilt, count: u64) -> Result<Sample, BenchError> {
+///
+/// # Errors
+/// When a row is lost, doubled or changed, or a process cannot be started or pinned.
+pub(crate) fn edge(cpus: CpuPair, prebuilt: &Prebuilt, count: u64) -> Result<Sample, BenchError> {
     let course = Course {
         carrier: Carrier::Edge,
         message_bytes: 0,
@@ -195,7 +197,10 @@ fn edge(cpus: CpuPair, prebuilt: &Prebuilt, count: u64) -> Result<Sample, BenchE
 }
 
 /// The bare ring moves `count` messages: with the stores that are the faster ones.
-fn bare_ring(
+///
+/// # Errors
+/// When one is lost, doubled or changed, or a process cannot be started or pinned.
+pub(crate) fn bare_ring(
     cpus: CpuPair,
     message_bytes: usize,
     payloads: &Payloads,

@@ -7,13 +7,13 @@ const MESSAGES_MIN: usize = 4;
 const MESSAGES_MAX: usize = 1024;
 
 /// Messages that go round, as many bytes of them as there are of batches.
-pub(super) struct Payloads {
+pub(crate) struct Payloads {
     messages: Vec<Vec<u8>>,
     totals: Vec<Total>,
 }
 
 impl Payloads {
-    pub(super) fn of(message_bytes: usize) -> Self {
+    pub(crate) fn of(message_bytes: usize) -> Self {
         let count = (PREBUILT_BYTES / message_bytes).clamp(MESSAGES_MIN, MESSAGES_MAX);
         let message = |number: usize| {
             let words = (0..message_bytes.div_ceil(8)).map(|word| (number << 32 | word) as u64);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::error::BenchError;
 
 /// Bytes of all prebuilt batches together, so that what is measured is neither one batch that
 /// stays in a cache nor the memory of the machine.
-pub(in crate::edge) const PREBUILT_BYTES: usize = 4 << 20;
+pub(crate) const PREBUILT_BYTES: usize = 4 << 20;
 const PREBUILT_BATCHES_MIN: usize = 4;
 const PREBUILT_BATCHES_MAX: usize = 1024;
 
@@ -20,16 +20,18 @@ const TEXT_BYTES: usize = 100;
 
 /// What a batch is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::edge) enum Kind {
+pub(crate) enum Kind {
     /// `event_time` and `value`, both int64.
     Int64,
     /// `event_time` and a text of 100 bytes.
     String100,
+    /// `event_time` and so many bytes, a multiple of four.
+    Bytes(usize),
 }
 
 /// The batches of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::edge) struct Load {
+pub(crate) struct Load {
     pub(crate) kind: Kind,
     /// Rows of a batch.
     pub(crate) rows: usize,
@@ -43,17 +45,18 @@ pub(crate) struct Total {
 }
 
 /// The batches of a load, made beforehand.
-pub(in crate::edge) struct Prebuilt {
+pub(crate) struct Prebuilt {
     batches: Arc<[RecordBatch]>,
     totals: Vec<Total>,
     bytes_of_batch: u64,
 }
 
 impl Load {
-    pub(in crate::edge) fn schema(self) -> SchemaRef {
+    pub(crate) fn schema(self) -> SchemaRef {
         let value = match self.kind {
             Kind::Int64 => DataType::Int64,
             Kind::String100 => DataType::Utf8,
+            Kind::Bytes(_) => DataType::Binary,
         };
         Arc::new(Schema::new(vec![
             Field::new("event_time", DataType::Int64, true),
@@ -62,16 +65,16 @@ impl Load {
     }
 
     /// Bytes of a batch in Arrow's buffers.
-    pub(in crate::edge) const fn bytes(self) -> usize {
-        match self.kind {
-            Kind::Int64 => self.rows * 2 * size_of::<i64>(),
-            Kind::String100 => {
-                self.rows * (size_of::<i64>() + TEXT_BYTES) + (self.rows + 1) * size_of::<i32>()
-            }
-        }
+    pub(crate) const fn bytes(self) -> usize {
+        let value_bytes = match self.kind {
+            Kind::Int64 => return self.rows * 2 * size_of::<i64>(),
+            Kind::String100 => TEXT_BYTES,
+            Kind::Bytes(bytes) => bytes,
+        };
+        self.rows * (size_of::<i64>() + value_bytes) + (self.rows + 1) * size_of::<i32>()
     }
 
-    pub(in crate::edge) fn prebuilt(self) -> Prebuilt {
+    pub(crate) fn prebuilt(self) -> Prebuilt {
         let batches = PREBUILT_BYTES / self.bytes();
         let batches = batches.clamp(PREBUILT_BATCHES_MIN, PREBUILT_BATCHES_MAX);
         let schema = self.schema();
@@ -97,6 +100,15 @@ impl Load {
                 let texts = numbers.map(|number| format!("{number:0TEXT_BYTES$}"));
                 Arc::new(StringArray::from_iter_values(texts))
             }
+            Kind::Bytes(bytes) => {
+                let mut value = vec![0x5a; bytes];
+                let values = numbers.map(|number| {
+                    let first = bytes.min(size_of::<i64>());
+                    value[..first].copy_from_slice(&number.to_le_bytes()[..first]);
+                    value.clone()
+                });
+                Arc::new(BinaryArray::from_iter_values(values))
+            }
         };
         let batch = RecordBatch::try_new(Arc::clone(schema), vec![times, values]);
         batch.expect("the columns are those of the schema")
@@ -105,17 +117,23 @@ impl Load {
 
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.kind {
-            Kind::Int64 => "int64",
-            Kind::String100 => "string100",
-        };
-        write!(f, "{kind}/{}", self.rows)
+        let rows = self.rows;
+        match self.kind {
+            Kind::Int64 => write!(f, "int64/{rows}"),
+            Kind::String100 => write!(f, "string100/{rows}"),
+            Kind::Bytes(bytes) => write!(f, "bytes{bytes}/{rows}"),
+        }
     }
 }
 
 impl Prebuilt {
+    /// How many different batches there are.
+    pub(crate) fn distinct(&self) -> u64 {
+        self.batches.len() as u64
+    }
+
     /// The first `count` batches, going round.
-    pub(in crate::edge) fn batches(&self, count: u64) -> impl Iterator<Item = RecordBatch> + use<> {
+    pub(crate) fn batches(&self, count: u64) -> impl Iterator<Item = RecordBatch> + use<> {
         let batches = Arc::clone(&self.batches);
         let mut next = 0;
         (0..count).map(move |_| {
@@ -130,7 +148,7 @@ impl Prebuilt {
     }
 
     /// What they come to.
-    pub(in crate::edge) fn total(&self, count: u64) -> Total {
+    pub(crate) fn total(&self, count: u64) -> Total {
         let mut total = Total::default();
         let (rounds, rest) = (
             count / self.totals.len() as u64,
@@ -145,13 +163,13 @@ impl Prebuilt {
     }
 
     /// Bytes of the first `count` batches.
-    pub(in crate::edge) const fn bytes(&self, count: u64) -> u64 {
+    pub(crate) const fn bytes(&self, count: u64) -> u64 {
         self.bytes_of_batch * count
     }
 }
 
 impl Total {
-    pub(in crate::edge) fn of(batch: &RecordBatch) -> Self {
+    pub(crate) fn of(batch: &RecordBatch) -> Self {
         let mut total = Self::default();
         total.add(batch);
         total
@@ -159,24 +177,27 @@ impl Total {
 
     /// Adds a batch: it is read to the end, as a consumer would.
     #[inline]
-    pub(in crate::edge) fn add(&mut self, batch: &RecordBatch) {
+    pub(crate) fn add(&mut self, batch: &RecordBatch) {
         self.rows += batch.num_rows() as u64;
         let times = batch.column(0).as_primitive::<Int64Type>().values();
         self.sum = self.sum.wrapping_add(sum_of_words(times.inner()));
         let values = batch.column(1);
         self.sum = self.sum.wrapping_add(match values.data_type() {
             DataType::Int64 => sum_of_words(values.as_primitive::<Int64Type>().values().inner()),
+            DataType::Binary => {
+                let values = values.as_binary::<i32>();
+                sum_of_values(values.value_offsets(), values.value_data())
+            }
             _ => {
                 let texts = values.as_string::<i32>();
-                let (first, last) = (texts.value_offsets()[0], texts.value_offsets()[texts.len()]);
-                sum_of_halves(&texts.value_data()[first as usize..last as usize])
+                sum_of_values(texts.value_offsets(), texts.value_data())
             }
         });
     }
 
     /// # Errors
     /// When something else came.
-    pub(in crate::edge) fn require(self, expected: Self) -> Result<(), BenchError> {
+    pub(crate) fn require(self, expected: Self) -> Result<(), BenchError> {
         if self == expected {
             return Ok(());
         }
@@ -188,7 +209,7 @@ impl Total {
 
 /// The wrapping sum of the bytes as 64-bit words, the last of which may be shorter.
 #[inline]
-pub(in crate::edge) fn sum_of_words(bytes: &[u8]) -> u64 {
+pub(crate) fn sum_of_words(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);
@@ -196,6 +217,13 @@ pub(in crate::edge) fn sum_of_words(bytes: &[u8]) -> u64 {
         sum.wrapping_add(u64::from_le_bytes(*word))
     });
     sum.wrapping_add(u64::from_le_bytes(last))
+}
+
+/// The sum of all values, whose lengths are multiples of four.
+#[inline]
+fn sum_of_values(offsets: &[i32], bytes: &[u8]) -> u64 {
+    let (first, last) = (offsets[0], offsets[offsets.len() - 1]);
+    sum_of_halves(&bytes[first as usize..last as usize])
 }
 
 /// The sum of the bytes as 32-bit words: texts may come in other batches than they were sent in,
@@ -220,6 +248,7 @@ mod tests {
             (Kind::Int64, 1),
             (Kind::Int64, 1024),
             (Kind::String100, 300),
+            (Kind::Bytes(16), 300),
         ] {
             let load = Load { kind, rows };
             let prebuilt = load.prebuilt();
@@ -235,7 +264,7 @@ mod tests {
 
     #[test]
     fn a_batch_that_comes_in_pieces_comes_to_the_same() {
-        for kind in [Kind::Int64, Kind::String100] {
+        for kind in [Kind::Int64, Kind::String100, Kind::Bytes(12)] {
             let load = Load { kind, rows: 64 };
             let batch = load.batch(3, &load.schema());
             let mut total = Total::of(&batch.slice(0, 13));
@@ -246,7 +275,7 @@ mod tests {
 
     #[test]
     fn the_bytes_of_a_batch_are_those_of_its_buffers() {
-        for kind in [Kind::Int64, Kind::String100] {
+        for kind in [Kind::Int64, Kind::String100, Kind::Bytes(12)] {
             let load = Load { kind, rows: 64 };
             let batch = load.batch(0, &load.schema());
             let buffers = batch.columns().iter().flat_map(|column| {

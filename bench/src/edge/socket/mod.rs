@@ -23,14 +23,15 @@ use crate::cpus::CpuPair;
 use crate::error::BenchError;
 use crate::pinned::run_on;
 
-pub(super) use load::{Kind, Load, PREBUILT_BYTES, Prebuilt, Total, sum_of_words};
+pub(super) use load::PREBUILT_BYTES;
+pub(crate) use load::{Kind, Load, Prebuilt, Total, sum_of_words};
 pub(super) use ours::STEP_ELEMENTS;
 pub(crate) use ours::{Idle, OwnLinks};
 pub(super) use peer::{Meter, Received};
 pub(crate) use peer::{Peer, serve};
 
 /// Rows of a batch.
-pub(super) const ROWS: [usize; 5] = [1, 256, 1024, 8192, 65536];
+pub(crate) const ROWS: [usize; 5] = [1, 256, 1024, 8192, 65536];
 
 /// Rows of a batch in version 1.
 const V1_ROWS: usize = 1024;
@@ -132,7 +133,10 @@ fn compare(harness: &mut Harness, ours: Carrier, load: Load) -> Result<(), Bench
 }
 
 /// Sends `count` batches, or as many chunks of a raw stream, and checks what came.
-pub(super) fn run(
+///
+/// # Errors
+/// When a row is lost, doubled or changed, or a process cannot be started or pinned.
+pub(crate) fn run(
     cpus: CpuPair,
     carrier: Carrier,
     load: Load,

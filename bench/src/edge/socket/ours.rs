@@ -44,6 +44,19 @@ pub(crate) enum Idle {
     Park,
 }
 
+impl Idle {
+    pub(crate) const ALL: [Self; 3] = [Self::Spin, Self::Adaptive, Self::Park];
+
+    /// As the names of cases have it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Spin => "spin",
+            Self::Adaptive => "adaptive",
+            Self::Park => "park",
+        }
+    }
+}
+
 /// The links of this thread.
 pub(crate) struct OwnLinks {
     handle: LinksHandle,
@@ -132,8 +145,22 @@ impl OwnLinks {
     /// As for `turn`.
     #[inline]
     pub(crate) fn rest(&mut self, has_worked: bool) -> Result<(), BenchError> {
+        self.rest_until(has_worked, || Some(SLEEP_MAX))
+    }
+
+    /// As [`Self::rest`], without sleeping longer than `limit` says when it comes to that; none
+    /// is not at all.
+    ///
+    /// # Errors
+    /// As for `turn`.
+    #[inline]
+    pub(crate) fn rest_until(
+        &mut self,
+        has_worked: bool,
+        limit: impl FnOnce() -> Option<Duration>,
+    ) -> Result<(), BenchError> {
         if !has_worked {
-            return self.rest_more();
+            return self.rest_more(limit);
         }
         if self.is_armed {
             self.is_armed = false;
@@ -143,9 +170,12 @@ impl OwnLinks {
         Ok(())
     }
 
-    fn rest_more(&mut self) -> Result<(), BenchError> {
+    fn rest_more(&mut self, limit: impl FnOnce() -> Option<Duration>) -> Result<(), BenchError> {
         if std::mem::take(&mut self.is_armed) {
-            self.links.wait(SLEEP_MAX);
+            match limit() {
+                Some(limit) => self.links.wait(limit.min(SLEEP_MAX)),
+                None => self.links.bell().disarm(),
+            }
             return Ok(());
         }
         self.looks += 1;

@@ -8,10 +8,10 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use ringway::placement::{CpuId, pin_current_thread};
-use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
 use crate::error::BenchError;
+use crate::parent;
 use crate::spent::{Spent, monotonic_s};
 
 use super::load::Total;
@@ -126,7 +126,7 @@ pub(crate) fn serve<T: Serialize>(
     receive: impl FnOnce(TcpListener) -> Result<T, BenchError>,
 ) -> Result<String, BenchError> {
     // Where the other one has ended before this, nobody reads the address, and this ends there.
-    set_parent_process_death_signal(Some(Signal::KILL))?;
+    parent::end_with_it()?;
     pin_current_thread(cpu)?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let mut stdout = std::io::stdout();

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use ringway_shm::Bell;
 
@@ -10,9 +11,18 @@ use crate::error::BenchError;
 use crate::shared::linked::{link_in, link_out};
 use crate::shared::meeting::{Meeting, join, pass, take};
 use crate::shared::memfd::{Copied, RingIn, RingOut, WakeUps};
-use crate::shared::{WayIn, WayOut};
+use crate::shared::{MESSAGES_MAX, WayIn, WayOut};
 
-use super::{Echo, Times, Trips};
+use super::super::road::{Road, Times, at_a_rate};
+use super::super::schedule::{OpenLoop, Schedule};
+use super::{Echo, Trips};
+
+/// What a message begins with that is the last one.
+const END: u64 = u64::MAX;
+
+/// Messages under way at most: fewer than a ring holds, so that no end waits for room while it
+/// might look at what has come.
+const UNDER_WAY_MAX: u64 = MESSAGES_MAX as u64 / 4;
 
 /// Sends, and waits for the answer.
 ///
@@ -54,6 +64,69 @@ pub(super) fn ask(echo: Echo, meeting: &Meeting, trips: &Trips) -> Result<Times,
             Ok(times)
         }
         Echo::Row(_) => Err(BenchError::new("a row goes over an edge")),
+    }
+}
+
+/// Sends over bare rings what is due, and waits for the answers.
+///
+/// # Errors
+/// As for [`ask`].
+pub(super) fn ask_at_a_rate(meeting: &Meeting, schedule: Schedule) -> Result<OpenLoop, BenchError> {
+    let mut stream = meeting.accept()?;
+    let mut road = Rings {
+        there: RingIn::make(RAW_BYTES, Copied::Plain)?,
+        back: RingOut::make(RAW_BYTES)?.impatient(),
+        under_way: 0,
+    };
+    pass(&stream, &[road.there.descriptor(), road.back.descriptor()])?;
+    let trips = at_a_rate(&mut road, schedule)?;
+    road.push(END)?;
+    // The other process closes the stream at its end; until then it may need these ends.
+    stream.read_exact(&mut [0]).unwrap_err();
+    Ok(trips)
+}
+
+/// Two bare rings.
+struct Rings {
+    there: RingIn,
+    back: RingOut,
+    under_way: u64,
+}
+
+impl Rings {
+    fn push(&mut self, number: u64) -> Result<(), BenchError> {
+        let mut message = [0; RAW_BYTES];
+        message[..8].copy_from_slice(&number.to_le_bytes());
+        self.there.push(&message)?;
+        self.there.publish();
+        Ok(())
+    }
+}
+
+impl Road for Rings {
+    fn send(&mut self, number: i64) -> Result<bool, BenchError> {
+        if self.under_way == UNDER_WAY_MAX {
+            return Ok(false);
+        }
+        self.under_way += 1;
+        self.push(number as u64)?;
+        Ok(true)
+    }
+
+    fn take_back(&mut self) -> Result<Option<i64>, BenchError> {
+        let mut number = None;
+        self.back
+            .pop(|message| number = message.first_chunk().copied().map(i64::from_le_bytes))?;
+        self.under_way -= u64::from(number.is_some());
+        Ok(number)
+    }
+
+    fn wait(
+        &mut self,
+        has_worked: bool,
+        _: &dyn Fn() -> Option<Duration>,
+    ) -> Result<(), BenchError> {
+        if has_worked { Ok(()) } else { self.back.wait() }
     }
 }
 
@@ -130,13 +203,24 @@ fn ask_all(
 }
 
 fn answer_all(mut there: impl WayOut, mut back: impl WayIn, count: u64) -> Result<u64, BenchError> {
-    for _ in 0..count {
+    let mut answered = 0;
+    let mut is_end = false;
+    while answered < count {
         let mut pushed = Ok(());
-        while !there.pop(|message| pushed = back.push(message))? {
+        while !there.pop(|message| {
+            is_end = message.starts_with(&END.to_le_bytes());
+            if !is_end {
+                pushed = back.push(message);
+            }
+        })? {
             there.wait()?;
         }
         pushed?;
+        if is_end {
+            break;
+        }
         back.publish();
+        answered += 1;
     }
-    Ok(count)
+    Ok(answered)
 }

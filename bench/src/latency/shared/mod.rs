@@ -5,11 +5,10 @@
 //! time would be mostly that of looking at the clock.
 
 mod bounce;
-mod row;
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::str::FromStr;
-use std::time::{Duration, Instant};
 
 use ringway::placement::CpuId;
 
@@ -17,18 +16,15 @@ use crate::contest::{Contest, Harness, Measure, Sample};
 use crate::cpus::CpuPair;
 use crate::edge::socket::{Idle, Peer, serve};
 use crate::error::BenchError;
-use crate::latencies::Latencies;
 use crate::latency::Answered;
 use crate::pinned::run_on;
 use crate::shared::meeting::Meeting;
 use crate::spent::Spent;
 
-use super::{PERCENTILES, SMOKE_TRIPS};
-
-/// Round trips before those that count.
-const WARM_UP_TRIPS: u64 = 20;
-
-const MODES: [Idle; 3] = [Idle::Spin, Idle::Adaptive, Idle::Park];
+use super::ours::{self, Edges, Remote};
+use super::road::{WARM_UP_TRIPS, at_a_rate, one_by_one};
+use super::schedule::Schedule;
+use super::{PERCENTILES, Run, SMOKE_TRIPS, require_answers};
 
 /// What goes there and back, and how it is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +81,7 @@ impl fmt::Display for Echo {
             Self::Iceoryx => return f.write_str("iceoryx2"),
             Self::Futex => return f.write_str("futex"),
         };
-        write!(f, "{name}:{}", mode(idle))
+        write!(f, "{name}:{}", idle.name())
     }
 }
 
@@ -96,14 +92,6 @@ impl FromStr for Echo {
         let mut all = Self::ALL.iter().copied();
         let found = all.find(|echo| echo.to_string() == text);
         found.ok_or_else(|| format!("there is no echo {text:?}"))
-    }
-}
-
-const fn mode(idle: Idle) -> &'static str {
-    match idle {
-        Idle::Spin => "spin",
-        Idle::Adaptive => "adaptive",
-        Idle::Park => "park",
     }
 }
 
@@ -121,9 +109,9 @@ pub(crate) struct Trips {
 pub(crate) fn measure(harness: &mut Harness) -> Result<(), BenchError> {
     let loads: [(&str, fn(Idle) -> Echo); 2] = [("raw64", Echo::Link), ("row", Echo::Row)];
     for (load, ours) in loads {
-        for idle in MODES {
+        for idle in Idle::ALL {
             for (percentile, of_100) in PERCENTILES {
-                let name = format!("latency/shared/{load}/{}/{percentile}", mode(idle));
+                let name = format!("latency/shared/{load}/{}/{percentile}", idle.name());
                 if cfg!(not(feature = "iceoryx2")) && idle != Idle::Park {
                     harness.leave_out_unbuilt(&name, "iceoryx2", "iceoryx2");
                 }
@@ -157,9 +145,55 @@ fn compare(
 }
 
 fn sample(cpus: CpuPair, echo: Echo, count: u64, percentile: f64) -> Result<Sample, BenchError> {
+    let count = WARM_UP_TRIPS + count;
+    let (times, spent, answered) = with_peer(cpus, echo, count, |to, meeting, trips| match echo {
+        Echo::Row(idle) => {
+            let mut edges = Edges::open(Remote::Shared, to, idle)?;
+            let times = one_by_one(&mut edges, count)?;
+            edges.finish()?;
+            Ok(times)
+        }
+        _ => bounce::ask(echo, meeting, trips),
+    })?;
+    require_answers(answered, count)?;
+    let value = times.latencies.percentile_us(percentile);
+    let sample = Sample::latency(value, times.wall, spent);
+    Ok(sample.with_latencies(times.latencies))
+}
+
+/// Rows over edges, or 64 bytes over bare rings, as they are due.
+///
+/// # Errors
+/// When something else comes back than was sent, or a process cannot be started or pinned.
+pub(crate) fn run_at_a_rate(
+    cpus: CpuPair,
+    echo: Echo,
+    schedule: Schedule,
+) -> Result<Run, BenchError> {
+    let (trips, spent, answered) = with_peer(cpus, echo, u64::MAX, |to, meeting, _| match echo {
+        Echo::Row(idle) => {
+            let mut edges = Edges::open(Remote::Shared, to, idle)?;
+            let trips = at_a_rate(&mut edges, schedule)?;
+            edges.finish()?;
+            Ok(trips)
+        }
+        _ => bounce::ask_at_a_rate(meeting, schedule),
+    })?;
+    require_answers(answered, trips.sent())?;
+    Ok(Run::of(trips, spent))
+}
+
+/// What it gives on the first CPU, while another process answers on the second; beside it what
+/// both took, and how many were answered.
+fn with_peer<T: Send>(
+    cpus: CpuPair,
+    echo: Echo,
+    count: u64,
+    ask: impl FnOnce(SocketAddr, &Meeting, &Trips) -> Result<T, BenchError> + Send,
+) -> Result<(T, Spent, u64), BenchError> {
     let meeting = Meeting::arrange()?;
     let trips = Trips {
-        count: WARM_UP_TRIPS + count,
+        count,
         meeting: meeting.name().to_owned(),
     };
     let words = [
@@ -172,21 +206,10 @@ fn sample(cpus: CpuPair, echo: Echo, count: u64, percentile: f64) -> Result<Samp
     let mut peer = Peer::start(&words)?;
     let to = peer.address;
     let before = Spent::of_process();
-    let times = run_on(cpus.first, || match echo {
-        Echo::Row(idle) => row::ask(to, idle, trips.count),
-        _ => bounce::ask(echo, &meeting, &trips),
-    })??;
+    let gives = run_on(cpus.first, || ask(to, &meeting, &trips))??;
     let spent = Spent::of_process() - before;
     let answered: Answered = peer.received()?;
-    if answered.count != trips.count {
-        return Err(BenchError::new(format!(
-            "{} of {} were answered",
-            answered.count, trips.count
-        )));
-    }
-    let value = times.latencies.percentile_us(percentile);
-    let sample = Sample::latency(value, times.wall, spent + answered.spent);
-    Ok(sample.with_latencies(times.latencies))
+    Ok((gives, spent + answered.spent, answered.count))
 }
 
 /// In the other process: answers.
@@ -196,47 +219,11 @@ fn sample(cpus: CpuPair, echo: Echo, count: u64, percentile: f64) -> Result<Samp
 pub(crate) fn echo(echo: Echo, trips: &Trips, cpu: CpuId) -> Result<String, BenchError> {
     serve(cpu, |listener| {
         let count = match echo {
-            Echo::Row(idle) => row::answer(&listener, idle),
+            Echo::Row(idle) => ours::echo(Remote::Shared, &listener, idle),
             _ => bounce::answer(echo, trips),
         };
         count.map(Answered::now)
     })
-}
-
-/// How long each trip took.
-struct Times {
-    began: Instant,
-    last: Instant,
-    trips: u64,
-    latencies: Latencies,
-    wall: Duration,
-}
-
-impl Times {
-    /// The first trip begins now.
-    fn begin() -> Self {
-        let latencies = Latencies::new();
-        let now = Instant::now();
-        Self {
-            began: now,
-            last: now,
-            trips: 0,
-            latencies,
-            wall: Duration::ZERO,
-        }
-    }
-
-    /// A trip is over, and the next begins.
-    #[inline]
-    fn is_back(&mut self) {
-        let now = Instant::now();
-        if self.trips >= WARM_UP_TRIPS {
-            self.latencies.record(now - self.last);
-        }
-        self.trips += 1;
-        self.last = now;
-        self.wall = now - self.began;
-    }
 }
 
 #[cfg(test)]

@@ -86,18 +86,23 @@ pub(super) struct Io<'a> {
     pub(super) bell: &'a Bell,
 }
 
+/// What all links of a thread do things with.
+struct Means {
+    driver: Box<dyn Driver>,
+    /// What bodies leave behind, for all connections.
+    bodies: BodyPool,
+    clock: Clock,
+    bell: Bell,
+}
+
 /// All links of one thread. Whoever owns the thread turns it: see [`turn`](Self::turn).
 ///
 /// A worker with edges over connections has one, and so has the side thread of a
 /// [`DataPlane`](crate::data_plane::DataPlane). It takes new links through its
 /// [`LinksHandle`], from any thread.
 pub struct Links {
-    driver: Box<dyn Driver>,
-    /// What bodies leave behind, for all connections.
-    bodies: BodyPool,
-    clock: Clock,
+    means: Means,
     mailbox: OwnedMailbox,
-    bell: Bell,
     links: HashMap<ConnectionId, Driven>,
     ports: HashMap<ListenerId, Box<dyn Port>>,
     completions: Vec<Completion>,
@@ -123,11 +128,13 @@ impl Links {
             driver.watch(descriptor.try_clone_to_owned()?)?;
         }
         Ok(Self {
-            driver,
-            bodies: BodyPool::default(),
-            clock,
+            means: Means {
+                driver,
+                bodies: BodyPool::default(),
+                clock,
+                bell,
+            },
             mailbox,
-            bell,
             links: HashMap::new(),
             ports: HashMap::new(),
             completions: Vec::new(),
@@ -141,12 +148,12 @@ impl Links {
 
     /// Hands links to this thread.
     pub fn handle(&self) -> LinksHandle {
-        self.mailbox.handle(self.bell.clone())
+        self.mailbox.handle(self.means.bell.clone())
     }
 
     /// What moves the bytes.
     pub fn driver(&self) -> DriverKind {
-        self.driver.kind()
+        self.means.driver.kind()
     }
 
     /// How many connections there are.
@@ -182,7 +189,7 @@ impl Links {
     pub fn turn(&mut self) -> usize {
         let mut work = self.obey();
         let now = Self::now();
-        let origin = self.clock.at(Monotonic(now), &SESSIONS);
+        let origin = self.means.clock.at(Monotonic(now), &SESSIONS);
         self.tend(now);
         work += self.pump(now, origin);
         work += self.poll(now, origin);
@@ -196,18 +203,18 @@ impl Links {
         let limit = self
             .next_timeout()
             .map_or(limit, |timeout| timeout.min(limit));
-        if let Err(error) = self.driver.wait(Some(limit)) {
+        if let Err(error) = self.means.driver.wait(Some(limit)) {
             self.give_up(&error);
         }
         // What rang it is consumed; where nobody did, there is nothing to consume.
-        self.bell.disarm();
+        self.means.bell.disarm();
     }
 
     /// Arms the bell, turns once more, and sleeps for at most `limit` if that did nothing.
     pub fn park(&mut self, limit: Duration) {
-        self.bell.arm();
+        self.means.bell.arm();
         if self.turn() > 0 {
-            self.bell.disarm();
+            self.means.bell.disarm();
             return;
         }
         self.wait(limit);
@@ -224,13 +231,13 @@ impl Links {
 
     /// The bell that wakes whoever turns this.
     pub fn bell(&self) -> &Bell {
-        &self.bell
+        &self.means.bell
     }
 
     /// Readable when the driver has something, for a host that waits by itself; it does not
     /// cover the bell. To be asked for anew before each wait, after a turn.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
-        self.driver.as_fd()
+        self.means.driver.as_fd()
     }
 
     /// Takes a socket over. [`insert`](Self::insert) says what is to be driven over it.
@@ -238,7 +245,7 @@ impl Links {
         if let Some(why) = &self.broken {
             return Err(io::Error::other(why.clone()));
         }
-        self.driver.attach(socket)
+        self.means.driver.attach(socket)
     }
 
     /// Begins to drive something over a connection.
@@ -252,7 +259,7 @@ impl Links {
     pub(super) fn listen(&mut self, socket: Socket, mut port: Box<dyn Port>) {
         let listening = match &self.broken {
             Some(why) => Err(io::Error::other(why.clone())),
-            None => self.driver.listen(socket),
+            None => self.means.driver.listen(socket),
         };
         match listening {
             Ok(listener) => drop(self.ports.insert(listener, port)),
@@ -288,15 +295,7 @@ impl Links {
         let Some(driven) = self.links.get_mut(&connection) else {
             return 0;
         };
-        let mut io = Io::new(
-            &mut *self.driver,
-            &self.bodies,
-            connection,
-            now,
-            origin,
-            &self.clock,
-            &self.bell,
-        );
+        let mut io = self.means.io(connection, now, origin);
         let work = driven.pump(&mut io);
         if driven.link.is_over() {
             self.over.push(connection);
@@ -308,7 +307,7 @@ impl Links {
     fn tend(&mut self, now: Duration) {
         if now >= self.tend_at {
             self.tend_at = now + TEND_EVERY;
-            self.driver.tend();
+            self.means.driver.tend();
         }
     }
 
@@ -341,7 +340,7 @@ impl Links {
         }
         let count = closed.len();
         for listener in closed {
-            self.driver.stop_listening(listener);
+            self.means.driver.stop_listening(listener);
             self.ports.remove(&listener);
         }
         count
@@ -352,7 +351,7 @@ impl Links {
             return 0;
         }
         let mut completions = std::mem::take(&mut self.completions);
-        let polled = self.driver.poll(&mut completions);
+        let polled = self.means.driver.poll(&mut completions);
         let count = completions.len();
         for completion in completions.drain(..) {
             self.complete(completion, now, origin);
@@ -405,19 +404,11 @@ impl Links {
             }
             // Also what was rung too late to find anybody asleep is to be consumed, or the
             // descriptor would be readable, and this thread awake, for ever.
-            Completion::Woken => return self.bell.clear(),
+            Completion::Woken => return self.means.bell.clear(),
             Completion::Closed { .. } => return,
         };
         if let Some(driven) = self.links.get_mut(&connection) {
-            let mut io = Io::new(
-                &mut *self.driver,
-                &self.bodies,
-                connection,
-                now,
-                origin,
-                &self.clock,
-                &self.bell,
-            );
+            let mut io = self.means.io(connection, now, origin);
             driven.link.handle(event, &mut io);
             if self.touched.last() != Some(&connection) {
                 self.touched.push(connection);
@@ -457,17 +448,9 @@ impl Links {
             error = why,
             "the driver is broken: all its connections are lost"
         );
-        let (now, origin) = (Self::now(), self.clock.now());
+        let (now, origin) = (Self::now(), self.means.clock.now());
         for (&connection, driven) in &mut self.links {
-            let mut io = Io::new(
-                &mut *self.driver,
-                &self.bodies,
-                connection,
-                now,
-                origin,
-                &self.clock,
-                &self.bell,
-            );
+            let mut io = self.means.io(connection, now, origin);
             driven.link.handle(Event::Lost(why.clone()), &mut io);
             driven.link.pump(&mut io);
         }
@@ -501,24 +484,17 @@ impl Driven {
     }
 }
 
-impl<'a> Io<'a> {
-    fn new(
-        driver: &'a mut dyn Driver,
-        bodies: &'a BodyPool,
-        connection: ConnectionId,
-        now: Duration,
-        origin: Monotonic,
-        clock: &'a Clock,
-        bell: &'a Bell,
-    ) -> Self {
-        Self {
-            driver,
-            bodies,
+impl Means {
+    /// For one connection, at this time.
+    fn io(&mut self, connection: ConnectionId, now: Duration, origin: Monotonic) -> Io<'_> {
+        Io {
+            driver: &mut *self.driver,
+            bodies: &self.bodies,
             connection,
             now,
             origin,
-            clock,
-            bell,
+            clock: &self.clock,
+            bell: &self.bell,
         }
     }
 }
@@ -526,7 +502,7 @@ impl<'a> Io<'a> {
 impl std::fmt::Debug for Links {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Links")
-            .field("driver", &self.driver.kind())
+            .field("driver", &self.means.driver.kind())
             .field("links", &self.links.len())
             .finish_non_exhaustive()
     }

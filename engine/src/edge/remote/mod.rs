@@ -37,6 +37,7 @@ mod shared;
 mod shared_receiving;
 mod shared_sending;
 mod sharing;
+mod vigil;
 
 pub(in crate::edge) use connection::Connection;
 pub(in crate::edge) use reasons::Names;

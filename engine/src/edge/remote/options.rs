@@ -108,7 +108,8 @@ impl RemoteOptions {
 
     /// Where a sender may come in that is on this host, and has got an offer with this token.
     pub(super) fn door(&self, token: u128) -> Option<Door> {
-        self.may_share().then(|| Door::open(token, self.shared))
+        self.may_share()
+            .then(|| Door::open(token, self.shared, self.stalled_after))
     }
 
     /// Bytes that the session of an edge may hold. One that may turn out to go over shared memory

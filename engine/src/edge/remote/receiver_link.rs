@@ -8,9 +8,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use ringway_netio::frame::{Ending as WireEnding, Reason, ReasonCode};
-use ringway_netio::session::{
-    Batch, HangUp, Mode, Received, ReceiverSession, STALLED_AFTER, SessionError, Taken,
-};
+use ringway_netio::session::{Batch, HangUp, Mode, Received, ReceiverSession, SessionError, Taken};
 
 use super::inflow::Inflow;
 use super::leaving::Leaving;
@@ -22,7 +20,7 @@ use super::shared::{Carrier, RemoteStats, Shared};
 use super::shared_receiving::SharedReceiving;
 use crate::batch::Payload;
 use crate::batcher::check_schema;
-use crate::edge::shared::{Door, Sharing};
+use crate::edge::shared::{Door, Sharing, region_bytes_max};
 use crate::edge::{Ending, RejectReason, local};
 use crate::element::{Barrier, StreamElement};
 use crate::wire::{BatchDecoder, PayloadCodec, element_of, guarded};
@@ -128,8 +126,10 @@ impl<B: Payload> ReceiverLink<B> {
 
     /// Lets the sender find out whether the edge goes over shared memory.
     pub(super) fn set_sharing(&mut self, sharing: Option<(ReceiverPlace<B>, Door)>) {
+        if let Some((_, door)) = &sharing {
+            self.sharing_until = Links::now() + door.patience();
+        }
         self.sharing = sharing;
-        self.sharing_until = Links::now() + STALLED_AFTER;
     }
 
     /// Looks whether the sender has come in, as soon as it has answered: it does so before.
@@ -144,9 +144,20 @@ impl<B: Payload> ReceiverLink<B> {
         let visitor = match self.session.mode() {
             Mode::Negotiated(_) => {
                 let identity = self.session.identity().copied();
-                door.let_in(identity, io.bell, io.clock.started_nanos())
+                let bytes_max = self
+                    .ring
+                    .as_ref()
+                    .map_or(0, |ring| region_bytes_max(ring.options()));
+                door.let_in(identity, bytes_max, io.bell, io.clock.started_nanos())
             }
-            Mode::Undecided | Mode::V1 => Ok(None),
+            Mode::V1 => Ok(None),
+            Mode::Undecided if has_failed => Ok(None),
+            Mode::Undecided => {
+                let patience = door.patience();
+                Err(format!(
+                    "the sender has not answered the offer for {patience:?}"
+                ))
+            }
         };
         let why = match visitor {
             Ok(Some(visitor)) => {
@@ -613,7 +624,10 @@ impl<B: Payload> Link for ReceiverLink<B> {
     fn timeout(&self) -> Option<Duration> {
         match self.leaving.has_begun() {
             true => self.leaving.timeout(),
-            false => self.session.poll_timeout(),
+            false => {
+                let sharing = self.sharing.as_ref().map(|_| self.sharing_until);
+                self.session.poll_timeout().into_iter().chain(sharing).min()
+            }
         }
     }
 

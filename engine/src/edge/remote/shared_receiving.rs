@@ -1,18 +1,17 @@
 //! The connection of a receiver over shared memory.
 
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use ringway_shm::{Bell, Consumer, PopError};
 
 use super::connection::Connection;
-use super::leaving::Leaving;
 use super::links::{Event, Io, Link};
 use super::reasons::Names;
 use super::receiver::ReceiverPlace;
 use super::shared::{Carrier, Shared};
 use super::sharing::Relay;
+use super::vigil::Vigil;
 use crate::batch::Payload;
 use crate::edge::local;
 use crate::edge::shared::{Gone, Receiver, ReceiverParts, Visitor};
@@ -25,12 +24,7 @@ pub(super) struct SharedReceiving<B: Payload> {
     ring: Option<local::Sender<B>>,
     place: ReceiverPlace<B>,
     lives: Consumer<()>,
-    gone: Gone,
-    shared: Arc<Shared>,
-    relay: Option<Relay>,
-    _stream: OwnedFd,
-    leaving: Leaving,
-    peer_has_ended: bool,
+    vigil: Vigil,
     is_begun: bool,
 }
 
@@ -63,12 +57,7 @@ impl<B: Payload> SharedReceiving<B> {
             ring: Some(ring),
             place,
             lives: looked_at,
-            gone,
-            shared,
-            relay,
-            _stream: visitor.stream,
-            leaving: Leaving::default(),
-            peer_has_ended: false,
+            vigil: Vigil::new(gone, shared, relay, visitor.stream),
             is_begun: false,
         }
     }
@@ -91,54 +80,34 @@ impl<B: Payload> SharedReceiving<B> {
 
 impl<B: Payload> Link for SharedReceiving<B> {
     fn handle(&mut self, event: Event, _io: &mut Io<'_>) {
-        let why = match event {
-            Event::Eof => None,
-            Event::Lost(why) => Some(why),
-            // Nothing is due on this connection.
-            Event::Sent(_) | Event::Read(_) | Event::BodyProgress(_) | Event::Body(..) => return,
-        };
-        self.peer_has_ended = true;
-        if self.gone.set(why).is_ok() {
-            self.shared.bell().ring();
-        }
+        self.vigil.handle(event);
     }
 
     fn pump(&mut self, io: &mut Io<'_>) -> usize {
-        if self.leaving.has_begun() {
-            return usize::from(self.leaving.poll(io, self.peer_has_ended));
+        if let Some(work) = self.vigil.poll(io) {
+            return work;
         }
         if !std::mem::replace(&mut self.is_begun, true) {
             // Nothing comes but the end, and that is seen by reading only.
             io.driver.set_reading(io.connection, true);
         }
-        if let Some(relay) = &mut self.relay {
-            relay.pump();
-        }
+        self.vigil.relay();
         let is_left = self.is_left();
         if is_left {
-            self.leaving.begin(io, self.peer_has_ended);
+            self.vigil.leave(io);
         }
         usize::from(is_left)
     }
 
     fn timeout(&self) -> Option<Duration> {
-        self.leaving.timeout()
+        self.vigil.timeout()
     }
 
     fn is_needed(&self) -> bool {
-        !self.leaving.has_begun()
+        self.vigil.is_needed()
     }
 
     fn is_over(&self) -> bool {
-        self.leaving.is_gone()
-    }
-}
-
-impl<B: Payload> Drop for SharedReceiving<B> {
-    /// Nobody looks after the sender any more.
-    fn drop(&mut self) {
-        if self.gone.set(None).is_ok() {
-            self.shared.bell().ring();
-        }
+        self.vigil.is_over()
     }
 }

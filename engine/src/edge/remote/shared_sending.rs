@@ -1,16 +1,15 @@
 //! The connection of a sender over shared memory.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_shm::{Consumer, PopError};
 
-use super::leaving::Leaving;
 use super::links::{Event, Io, Link};
 use super::reasons::Names;
 use super::shared::{Carrier, Shared};
 use super::sharing::{Relay, Sharer};
+use super::vigil::Vigil;
 use crate::batch::Payload;
 use crate::edge::shared::{Gone, Order, Outlet, Place};
 use crate::edge::{Ending, Failure, Popped, RejectReason, local};
@@ -31,15 +30,10 @@ pub(super) struct SharedSending<B: Payload> {
     orders: Consumer<Order<B>>,
     /// How the stream ends when everything is written.
     ending: Option<Ending>,
-    gone: Gone,
-    shared: Arc<Shared>,
     names: Arc<Names>,
-    relay: Option<Relay>,
+    vigil: Vigil,
     /// The user's half is gone.
     is_left: bool,
-    _stream: OwnedFd,
-    leaving: Leaving,
-    peer_has_ended: bool,
 }
 
 impl<B: Payload> SharedSending<B> {
@@ -53,13 +47,14 @@ impl<B: Payload> SharedSending<B> {
     ) -> Self {
         let names = Arc::new(names);
         let gone = Gone::default();
-        let relay = Relay::new(shared.bell(), links, || sharer.producer.watch());
+        let relay = Relay::new(shared.bell(), links, || sharer.host.producer.watch());
         let mut outlet = Outlet::new(
-            sharer.producer,
+            *sharer.host.producer,
             codec,
             sharer.edge,
             Names::clone(&names),
             Arc::clone(&gone),
+            sharer.host.region_bytes_max,
         );
         if relay.is_some() {
             outlet.set_relayed_by(links);
@@ -74,14 +69,9 @@ impl<B: Payload> SharedSending<B> {
             place: sharer.ordered.place,
             orders: sharer.ordered.orders,
             ending: None,
-            gone,
-            shared,
             names,
-            relay,
+            vigil: Vigil::new(gone, shared, relay, sharer.host.stream),
             is_left: false,
-            _stream: sharer.stream,
-            leaving: Leaving::default(),
-            peer_has_ended: false,
         }
     }
 
@@ -187,7 +177,7 @@ impl<B: Payload> SharedSending<B> {
             }
             (None, false) => {
                 *self.place.lock() = self.outlet.take();
-                self.shared.bell().ring();
+                self.vigil.shared().bell().ring();
             }
         }
         1
@@ -195,11 +185,11 @@ impl<B: Payload> SharedSending<B> {
 
     fn conclude(&mut self, outcome: Result<(), RejectReason>) {
         if let Some(outlet) = self.outlet.take() {
-            self.shared.publish(outlet.stats());
+            self.vigil.shared().publish(outlet.stats());
             if outcome.is_err() && !self.is_left {
                 // So that the user's half finds out why, whatever it does next.
                 *self.place.lock() = Some(outlet);
-                self.shared.bell().ring();
+                self.vigil.shared().bell().ring();
             }
         }
         if let Err(reason) = &outcome
@@ -208,59 +198,46 @@ impl<B: Payload> SharedSending<B> {
             ring.reject(reason.clone());
         }
         self.element = None;
-        self.shared.conclude(outcome);
+        self.vigil.shared().conclude(outcome);
     }
 }
 
 impl<B: Payload> Link for SharedSending<B> {
     fn handle(&mut self, event: Event, _io: &mut Io<'_>) {
-        let why = match event {
-            Event::Eof => None,
-            Event::Lost(why) => Some(why),
-            // Nothing is due on this connection.
-            Event::Sent(_) | Event::Read(_) | Event::BodyProgress(_) | Event::Body(..) => return,
-        };
-        self.peer_has_ended = true;
-        if self.gone.set(why).is_ok() {
-            self.shared.bell().ring();
-        }
+        self.vigil.handle(event);
     }
 
     fn pump(&mut self, io: &mut Io<'_>) -> usize {
-        if self.leaving.has_begun() {
-            return usize::from(self.leaving.poll(io, self.peer_has_ended));
+        if let Some(work) = self.vigil.poll(io) {
+            return work;
         }
         let mut work = self.obey() + self.drain_ring() + self.go_on();
-        if let Some(relay) = &mut self.relay {
-            relay.pump();
-        }
+        self.vigil.relay();
         if self.is_left && self.outlet.is_none() {
-            self.leaving.begin(io, self.peer_has_ended);
+            self.vigil.leave(io);
             work += 1;
         }
         work
     }
 
     fn timeout(&self) -> Option<Duration> {
-        self.leaving.timeout()
+        self.vigil.timeout()
     }
 
     fn is_needed(&self) -> bool {
-        !self.leaving.has_begun()
+        self.vigil.is_needed()
     }
 
     fn is_over(&self) -> bool {
-        self.leaving.is_gone()
+        self.vigil.is_over()
     }
 }
 
 impl<B: Payload> Drop for SharedSending<B> {
     /// Nobody looks after the receiver any more.
     fn drop(&mut self) {
-        if self.gone.set(None).is_ok() {
-            self.shared.bell().ring();
-        }
-        if self.shared.outcome().is_none() {
+        self.vigil.lose(None);
+        if self.vigil.shared().outcome().is_none() {
             let failure = self.names.failure(crate::edge::FailureKind::PeerLost);
             self.conclude(Err(RejectReason::Failed(failure)));
         }

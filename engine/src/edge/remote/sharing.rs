@@ -1,19 +1,18 @@
 //! A sender that finds out whether its edge goes over shared memory.
 
-use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use ringway_netio::frame::Identity;
 use ringway_netio::session::{Mode, SenderSession};
 use ringway_shm::Bell;
-use ringway_shm::link::{Producer, Watch};
+use ringway_shm::link::Watch;
 
 use super::links::Io;
 use super::sender_link::OutBody;
 use crate::batch::Payload;
 use crate::edge::EdgeOptions;
 use crate::edge::shared::{
-    DISABLE_SHARED_VARIABLE, Knock, Knocked, Ordered, SharedOptions, Sharing, is_disabled,
+    DISABLE_SHARED_VARIABLE, Host, Knock, Knocked, Ordered, SharedOptions, Sharing, is_disabled,
 };
 
 /// How often it is looked whether the receiver has answered.
@@ -47,8 +46,7 @@ pub(super) enum Met<B: Payload> {
 
 /// What a sender over shared memory is made of.
 pub(super) struct Sharer<B: Payload> {
-    pub(super) producer: Producer,
-    pub(super) stream: OwnedFd,
+    pub(super) host: Host,
     pub(super) ordered: Ordered<B>,
     pub(super) edge: EdgeOptions,
 }
@@ -126,18 +124,17 @@ impl<B: Payload> Meeting<B> {
         match knock.poll() {
             // Not the socket: the receiver may believe in the memory by now.
             Ok(Knocked::Waiting(_)) if now >= self.knocked_at + self.patience => {
-                let seconds = self.patience.as_secs();
+                let patience = self.patience;
                 Met::Failed(format!(
-                    "the receiver has not answered at its Unix socket for {seconds} s"
+                    "the receiver has not answered at its Unix socket for {patience:?}"
                 ))
             }
             Ok(Knocked::Waiting(knock)) => {
                 self.knock = Some(knock);
                 Met::Waiting(self)
             }
-            Ok(Knocked::Met(producer, stream)) => Met::Memory(Box::new(Sharer {
-                producer: *producer,
-                stream,
+            Ok(Knocked::Met(host)) => Met::Memory(Box::new(Sharer {
+                host,
                 ordered: self.ordered,
                 edge: self.edge,
             })),

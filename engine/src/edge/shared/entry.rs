@@ -10,6 +10,10 @@ use crate::wire::region::RegionKind;
 /// A batch, as a region.
 const FLAT: u32 = 1;
 const MESSAGES: u32 = 2;
+/// A part of a region that more follow, and the last one.
+const PART: u32 = 3;
+const LAST_FLAT: u32 = 4;
+const LAST_MESSAGES: u32 = 5;
 /// Control elements: their stamp, and what they say.
 const WATERMARK: u32 = 16;
 const WATERMARK_IDLE: u32 = 17;
@@ -60,16 +64,25 @@ impl Small {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sort {
     Batch(RegionKind),
+    Part,
+    LastPart(RegionKind),
     Control,
-    Ending,
+    Ending {
+        /// Everything that was pushed has come.
+        is_orderly: bool,
+    },
 }
 
 pub(super) fn sort_of(kind: u32) -> Option<Sort> {
     match kind {
         FLAT => Some(Sort::Batch(RegionKind::Flat)),
         MESSAGES => Some(Sort::Batch(RegionKind::Messages)),
+        PART => Some(Sort::Part),
+        LAST_FLAT => Some(Sort::LastPart(RegionKind::Flat)),
+        LAST_MESSAGES => Some(Sort::LastPart(RegionKind::Messages)),
         WATERMARK | WATERMARK_IDLE | BARRIER | DRAIN => Some(Sort::Control),
-        END | STOPPED | CANCELLED | UNWANTED | FAILED | LOST => Some(Sort::Ending),
+        END | STOPPED => Some(Sort::Ending { is_orderly: true }),
+        CANCELLED | UNWANTED | FAILED | LOST => Some(Sort::Ending { is_orderly: false }),
         _ => None,
     }
 }
@@ -78,6 +91,15 @@ pub(super) fn kind_of_region(kind: RegionKind) -> u32 {
     match kind {
         RegionKind::Flat => FLAT,
         RegionKind::Messages => MESSAGES,
+    }
+}
+
+/// The kind of a part, which is the last of a region that is held so, or none of its last.
+pub(super) fn kind_of_part(last: Option<RegionKind>) -> u32 {
+    match last {
+        None => PART,
+        Some(RegionKind::Flat) => LAST_FLAT,
+        Some(RegionKind::Messages) => LAST_MESSAGES,
     }
 }
 
@@ -217,22 +239,11 @@ fn failure_of(kind: u32, bytes: &[u8], names: &Names) -> Option<Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::element::CONTROLS;
 
     #[test]
     fn every_control_element_comes_back_as_it_was() {
-        let elements: [StreamElement<()>; 6] = [
-            StreamElement::Watermark(Watermark::active(i64::MIN)),
-            StreamElement::Watermark(Watermark::idle(7)),
-            StreamElement::Barrier(Barrier::unaligned(3)),
-            StreamElement::Barrier(Barrier::terminal()),
-            StreamElement::Barrier(Barrier {
-                id: 1,
-                terminal: false,
-                mode: BarrierMode(255),
-            }),
-            StreamElement::Drain(Drain::stop(4)),
-        ];
-        for element in elements {
+        for element in CONTROLS {
             let small = small_of(&element, 99).unwrap();
             assert_eq!(sort_of(small.kind), Some(Sort::Control));
             let read = control_of::<()>(small.kind, small.bytes());

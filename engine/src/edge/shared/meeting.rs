@@ -9,11 +9,12 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use ringway_netio::frame::Identity;
 use ringway_shm::Bell;
 use ringway_shm::link::{Consumer, DESCRIPTORS, Incoming, LinkConfig, Outgoing, Producer};
-use ringway_shm::passing::{self, PassError, Receiving};
+use ringway_shm::passing::{self, PassError, Peer, Receiving};
 use ringway_shm::segment::PagesInUse;
 use rustix::io::Errno;
 use rustix::net::{
@@ -34,12 +35,17 @@ const HELLO_BYTES: usize = 64;
 /// front of the sender.
 const BACKLOG: i32 = 128;
 
+/// What a sender knows of it that is not let in.
+const REFUSED: &str = "the receiver has refused to share memory: it says why";
+
 /// What either end says first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Hello {
     role: u8,
     token: u128,
     identity: Option<Identity>,
+    /// The largest region that it puts together (receiver).
+    region_bytes_max: u32,
     /// When the clock began by which it stamps elements, in nanoseconds of the host's clock.
     clock_began_nanos: u64,
 }
@@ -50,6 +56,7 @@ pub(in crate::edge) struct Door {
     listener: Result<OwnedFd, String>,
     token: u128,
     options: SharedOptions,
+    patience: Duration,
 }
 
 /// The sender's end, while the receiver has not answered.
@@ -65,10 +72,19 @@ pub(in crate::edge) struct Knock {
 pub(in crate::edge) enum Knocked {
     /// The receiver has not answered.
     Waiting(Box<Knock>),
-    /// Both have what they need. The stream stays open as long as the edge.
-    Met(Box<Producer>, OwnedFd),
+    /// Both have what they need.
+    Met(Host),
     /// The receiver does not want to, for a reason that it tells its own users.
     Refused(String),
+}
+
+/// Who has answered a knock.
+pub(in crate::edge) struct Host {
+    pub(in crate::edge) producer: Box<Producer>,
+    /// Stays open as long as the edge.
+    pub(in crate::edge) stream: OwnedFd,
+    /// The largest region that it puts together.
+    pub(in crate::edge) region_bytes_max: u32,
 }
 
 /// Who has come to a door.
@@ -82,25 +98,20 @@ pub(in crate::edge) struct Visitor {
 }
 
 impl Door {
-    /// Listens for whoever gets an offer with this token.
-    pub(in crate::edge) fn open(token: u128, options: SharedOptions) -> Self {
-        if is_disabled() {
-            return Self {
-                listener: Err(format!("switched off by {DISABLE_SHARED_VARIABLE}")),
-                token,
-                options,
-            };
-        }
-        let opened = name(token).and_then(|name| {
-            let listener = unix_socket()?;
-            bind(&listener, &name)?;
-            listen(&listener, BACKLOG)?;
-            Ok(listener)
-        });
+    /// Listens for whoever gets an offer with this token, and answers it within `patience`.
+    pub(in crate::edge) fn open(token: u128, options: SharedOptions, patience: Duration) -> Self {
+        let listener = match is_disabled() {
+            true => Err(format!("switched off by {DISABLE_SHARED_VARIABLE}")),
+            false => {
+                let opened = listen_at(token);
+                opened.map_err(|error| format!("no Unix socket to meet at: {error}"))
+            }
+        };
         Self {
-            listener: opened.map_err(|error| format!("no Unix socket to meet at: {error}")),
+            listener,
             token,
             options,
+            patience,
         }
     }
 
@@ -115,7 +126,13 @@ impl Door {
         &self.options
     }
 
-    /// Lets the sender in that has answered the offer as `identity`. None if it has not come
+    /// How long the sender may take to answer the offer.
+    pub(in crate::edge) fn patience(&self) -> Duration {
+        self.patience
+    }
+
+    /// Lets the sender in that has answered the offer as `identity`, and tells it how large the
+    /// regions may be that are to be put together. None if it has not come
     /// here: then it is not on this host, or wants a socket.
     ///
     /// # Errors
@@ -123,9 +140,17 @@ impl Door {
     pub(in crate::edge) fn let_in(
         &self,
         identity: Option<Identity>,
+        region_bytes_max: u32,
         bell: &Bell,
         clock_began_nanos: u64,
     ) -> Result<Option<Visitor>, String> {
+        let answer = Hello {
+            role: RECEIVER,
+            token: self.token,
+            identity,
+            region_bytes_max,
+            clock_began_nanos,
+        };
         let listener = self.listener.as_ref().map_err(String::clone)?;
         let mut refused = None;
         for _ in 0..=2 * BACKLOG {
@@ -135,7 +160,7 @@ impl Door {
                 Err(Errno::INTR) => continue,
                 Err(_) => break,
             };
-            match self.welcome(stream, identity, bell, clock_began_nanos) {
+            match self.welcome(stream, &answer, bell) {
                 Ok(visitor) => return Ok(Some(visitor)),
                 // Perhaps it was not the sender.
                 Err(why) => refused = Some(why),
@@ -144,26 +169,14 @@ impl Door {
         refused.map_or(Ok(None), Err)
     }
 
-    fn welcome(
-        &self,
-        stream: OwnedFd,
-        identity: Option<Identity>,
-        bell: &Bell,
-        clock_began_nanos: u64,
-    ) -> Result<Visitor, String> {
+    fn welcome(&self, stream: OwnedFd, answer: &Hello, bell: &Bell) -> Result<Visitor, String> {
         check_user(&stream, self.options.copies)?;
         let received = Receiving::<DESCRIPTORS>::new().poll(&stream);
         let received = received.map_err(|error| error.to_string())?;
         let received = received.ok_or("the sender has come without its hello")?;
         let hello = Hello::parse(&received.hello, SENDER)?;
-        hello.check(self.token, identity)?;
+        hello.check(answer.token, answer.identity)?;
         let incoming = Incoming::new(bell).map_err(|error| error.to_string())?;
-        let answer = Hello {
-            role: RECEIVER,
-            token: self.token,
-            identity,
-            clock_began_nanos,
-        };
         let own = incoming.descriptors().map(|own| own.try_clone_to_owned());
         // What the sender has passed is looked at before the answer: without one it still has its
         // socket.
@@ -177,7 +190,9 @@ impl Door {
         Ok(Visitor {
             consumer,
             stream,
-            shift_nanos: hello.clock_began_nanos.wrapping_sub(clock_began_nanos) as i64,
+            shift_nanos: hello
+                .clock_began_nanos
+                .wrapping_sub(answer.clock_began_nanos) as i64,
             copies: self.options.copies,
         })
     }
@@ -212,10 +227,14 @@ impl Knock {
             role: SENDER,
             token,
             identity,
+            region_bytes_max: 0,
             clock_began_nanos,
         };
         let sent = passing::send(&stream, &hello.bytes(), &outgoing.descriptors());
-        sent.map_err(|error| error.to_string())?;
+        sent.map_err(|error| match error {
+            PassError::Closed => REFUSED.to_owned(),
+            other => other.to_string(),
+        })?;
         Ok(Self {
             stream,
             outgoing,
@@ -234,8 +253,7 @@ impl Knock {
             Ok(Some(received)) => received,
             Ok(None) => return Ok(Knocked::Waiting(self)),
             Err(PassError::Closed | PassError::Io(_)) => {
-                let why = "the receiver has refused to share memory: it says why".to_owned();
-                return Ok(Knocked::Refused(why));
+                return Ok(Knocked::Refused(REFUSED.to_owned()));
             }
             Err(error) => return Err(error.to_string()),
         };
@@ -243,7 +261,11 @@ impl Knock {
         hello.check(self.token, self.identity)?;
         let met = self.outgoing.meet(received.descriptors);
         let producer = met.map_err(|error| error.to_string())?;
-        Ok(Knocked::Met(Box::new(producer), self.stream))
+        Ok(Knocked::Met(Host {
+            producer: Box::new(producer),
+            stream: self.stream,
+            region_bytes_max: hello.region_bytes_max,
+        }))
     }
 }
 
@@ -260,6 +282,7 @@ impl Hello {
             bytes[40..48].copy_from_slice(&identity.edge.to_le_bytes());
             bytes[48..52].copy_from_slice(&identity.attempt.to_le_bytes());
         }
+        bytes[52..56].copy_from_slice(&self.region_bytes_max.to_le_bytes());
         bytes[56..64].copy_from_slice(&self.clock_began_nanos.to_le_bytes());
         bytes
     }
@@ -288,6 +311,7 @@ impl Hello {
             role,
             token: field(8, 16),
             identity: (bytes[6] == 1).then_some(identity),
+            region_bytes_max: field(52, 4) as u32,
             clock_began_nanos: field(56, 8) as u64,
         })
     }
@@ -314,6 +338,13 @@ fn unix_socket() -> rustix::io::Result<OwnedFd> {
     socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
 }
 
+fn listen_at(token: u128) -> rustix::io::Result<OwnedFd> {
+    let listener = unix_socket()?;
+    bind(&listener, &name(token)?)?;
+    listen(&listener, BACKLOG)?;
+    Ok(listener)
+}
+
 fn reach(token: u128) -> io::Result<OwnedFd> {
     let stream = unix_socket()?;
     connect(&stream, &name(token)?)?;
@@ -324,11 +355,15 @@ fn reach(token: u128) -> io::Result<OwnedFd> {
 /// can't.
 fn check_user(stream: impl AsFd, copies: bool) -> Result<(), String> {
     let peer = passing::peer(stream).map_err(|error| error.to_string())?;
-    match peer.is_same_user() || copies {
+    admit(&peer, peer.is_same_user(), copies)
+}
+
+fn admit(peer: &Peer, is_same_user: bool, copies: bool) -> Result<(), String> {
+    match is_same_user || copies {
         true => Ok(()),
         false => Err(format!(
-            "its other end is of user {}: memory is shared within one user, or with a receiver \
-             that copies",
+            "the other end is of user {}, and memory is shared within one user, or with ends that \
+             both copy (`copies`)",
             peer.uid
         )),
     }
@@ -351,6 +386,7 @@ mod tests {
                 role: SENDER,
                 token: u128::MAX - 5,
                 identity,
+                region_bytes_max: 77,
                 clock_began_nanos: 9,
             };
             let bytes = hello.bytes();
@@ -369,22 +405,35 @@ mod tests {
     }
 
     #[test]
+    fn a_peer_of_another_user_is_let_in_by_who_copies_only_and_is_named() {
+        let peer = Peer {
+            pid: 1,
+            uid: 65_534,
+            gid: 65_534,
+        };
+        assert_eq!(admit(&peer, true, false), Ok(()));
+        assert_eq!(admit(&peer, false, true), Ok(()));
+        let why = admit(&peer, false, false).unwrap_err();
+        assert!(why.contains("user 65534"), "{why}");
+    }
+
+    #[test]
     fn a_door_is_found_by_its_token_alone_and_nobody_finds_it_when_it_is_gone() {
         let options = SharedOptions::default();
         let bell = Bell::descriptor().unwrap();
         let token = 0x0123_4567_89ab_cdef_1111_2222_3333_4444;
         let knock = |token| Knock::at(token, None, &options, &LinkConfig::default(), &bell, 0);
         assert!(knock(token).is_err());
-        let door = Door::open(token, options);
-        assert!(door.let_in(None, &bell, 0).unwrap().is_none());
+        let door = Door::open(token, options, Duration::from_secs(10));
+        assert!(door.let_in(None, 0, &bell, 0).unwrap().is_none());
         assert!(knock(token ^ (1 << 64)).is_err());
         // Whoever has read the name does not know the rest.
         assert!(knock(token ^ 1).is_ok());
-        assert!(door.let_in(None, &bell, 0).is_err());
+        assert!(door.let_in(None, 0, &bell, 0).is_err());
         // Strangers that say nothing keep nobody out.
         let strangers: Vec<_> = (0..20).map(|_| reach(token).unwrap()).collect();
         let knock_behind = knock(token).unwrap();
-        assert!(door.let_in(None, &bell, 0).unwrap().is_some());
+        assert!(door.let_in(None, 0, &bell, 0).unwrap().is_some());
         assert!(matches!(
             Box::new(knock_behind).poll(),
             Ok(Knocked::Met(..))

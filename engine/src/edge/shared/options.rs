@@ -19,7 +19,7 @@ pub(crate) fn is_disabled() -> bool {
     value.is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Bytes of a segment that nobody has chosen: less would make rows too large that a socket takes.
+/// Bytes of a segment that nobody has chosen: with less, rows of usual sizes would be copied.
 const SEGMENT_BYTES_MIN: usize = 1 << 20;
 
 /// Whether an edge may be over shared memory.
@@ -40,8 +40,9 @@ pub struct SharedOptions {
     /// Whether it may be. Default: not.
     pub sharing: Sharing,
     /// Bytes of the segment that batches are written to (sender). It is taken from the system
-    /// when the edge is opened. The largest row is a bit less than a quarter of it. Default: as much
-    /// as the edge holds, 1 MiB at least and 4 MiB at most.
+    /// when the edge is opened. A row that takes more than a bit less than a quarter of it is copied
+    /// on both sides, and may be as large as the receiver's edge holds. Default: as much as the edge
+    /// holds, 1 MiB at least and 4 MiB at most.
     pub segment_bytes: Option<usize>,
     /// Bytes of the largest segment of a peer that is taken (receiver). Default: 1 GiB.
     pub segment_bytes_max: usize,

@@ -10,7 +10,11 @@ use ringway_netio::credit::Piece;
 use ringway_shm::Bell;
 use ringway_shm::link::{Claim, ClaimError, Producer};
 
-use super::entry::{kind_of_region, message_of_ending, rejection_of, small_of, small_of_barrier};
+use super::entry::{
+    Small, kind_of_part, kind_of_region, message_of_ending, rejection_of, small_of,
+    small_of_barrier,
+};
+use super::parts::{Leaving, too_large};
 use crate::batch::Payload;
 use crate::edge::remote::{Names, RemoteStats};
 use crate::edge::{EdgeOptions, Ending, FailureKind, RejectReason, Rejected};
@@ -39,6 +43,8 @@ pub(in crate::edge) struct Outlet<B: Payload> {
     edge: EdgeOptions,
     names: Names,
     gone: Gone,
+    /// The largest region that the receiver puts together.
+    region_bytes_max: usize,
     /// Data that the receiver had not taken when it was looked last: the position behind each,
     /// and its bytes.
     in_flight: VecDeque<(u64, usize)>,
@@ -60,6 +66,8 @@ struct Pending {
     pieces: Pieces,
     /// Pieces that were too large after all, the next one last.
     halves: Vec<RecordBatch>,
+    /// A row that goes in parts, before them.
+    row: Option<Leaving>,
     /// Bytes of the whole batch.
     bytes: usize,
     stamp: u64,
@@ -91,6 +99,7 @@ impl<B: Payload> Outlet<B> {
         edge: EdgeOptions,
         names: Names,
         gone: Gone,
+        region_bytes_max: u32,
     ) -> Self {
         Self {
             producer: RefCell::new(producer),
@@ -99,6 +108,7 @@ impl<B: Payload> Outlet<B> {
             edge,
             names,
             gone,
+            region_bytes_max: region_bytes_max as usize,
             in_flight: VecDeque::new(),
             in_flight_bytes: 0,
             taken: 0,
@@ -153,7 +163,7 @@ impl<B: Payload> Outlet<B> {
             .producer
             .get_mut()
             .try_push_priority(small.kind, small.bytes());
-        pushed.map_err(|error| self.refusal(error))
+        self.count(pushed, &small)
     }
 
     /// Whether an element would be taken now; the reason if not.
@@ -197,32 +207,16 @@ impl<B: Payload> Outlet<B> {
         let Some(mut pending) = self.pending.take() else {
             return true;
         };
-        while let Some(piece) = pending.next(self.producer.get_mut().claim_max_bytes()) {
-            match self.write(&piece, pending.stamp) {
-                Ok(Written::Yes) => {}
-                Ok(Written::Full) => {
-                    pending.halves.push(piece);
-                    self.pending = Some(pending);
-                    self.producer.get_mut().flush();
-                    return false;
-                }
-                Ok(Written::TooLarge) => match Pieces::halve(piece) {
-                    Ok([first, second]) => pending.halves.extend([second, first]),
-                    Err(_) => {
-                        let most = self.producer.get_mut().claim_max_bytes();
-                        let what = format!(
-                            "a single row needs more than the {most} bytes that the segment takes \
-                             at a time: make it larger (`segment_bytes`), or let the edge go over \
-                             a socket (`transport`)"
-                        );
-                        self.fail(what);
-                        return true;
-                    }
-                },
-                Err(what) => {
-                    self.fail(what);
-                    return true;
-                }
+        match self.write_pending(&mut pending) {
+            Ok(true) => {}
+            Ok(false) => {
+                self.pending = Some(pending);
+                self.producer.get_mut().flush();
+                return false;
+            }
+            Err(what) => {
+                self.fail(what);
+                return true;
             }
         }
         let position = self.producer.get_mut().position();
@@ -364,7 +358,78 @@ impl<B: Payload> Outlet<B> {
             .producer
             .get_mut()
             .push_small(small.kind, small.bytes());
-        pushed.map_err(|error| self.refusal(error))
+        self.count(pushed, &small)
+    }
+
+    fn count(&mut self, pushed: Result<(), ClaimError>, small: &Small) -> Result<(), RejectReason> {
+        pushed.map_err(|error| self.refusal(error))?;
+        self.stats.wire_bytes += small.bytes().len() as u64;
+        Ok(())
+    }
+
+    /// Writes what there is room for. Returns whether nothing is left.
+    fn write_pending(&mut self, pending: &mut Pending) -> Result<bool, String> {
+        loop {
+            if let Some(row) = &mut pending.row {
+                if !self.write_parts(row)? {
+                    return Ok(false);
+                }
+                pending.row = None;
+            }
+            let Some(piece) = pending.next(self.producer.get_mut().claim_max_bytes()) else {
+                return Ok(true);
+            };
+            match self.write(&piece, pending.stamp)? {
+                Written::Yes => {}
+                Written::Full => {
+                    pending.halves.push(piece);
+                    return Ok(false);
+                }
+                Written::TooLarge => match Pieces::halve(piece) {
+                    Ok([first, second]) => pending.halves.extend([second, first]),
+                    Err(row) => pending.row = Some(self.lay_out(&row, pending.stamp)?),
+                },
+            }
+        }
+    }
+
+    /// A row that the segment does not take at a time, as it is written in parts.
+    fn lay_out(&mut self, row: &RecordBatch, stamp: u64) -> Result<Leaving, String> {
+        let prepared = self.encoder.prepare(row);
+        let prepared = prepared.map_err(|error| error.to_string())?;
+        if prepared.bytes > self.region_bytes_max {
+            self.encoder.give_up();
+            return Err(too_large(prepared.bytes, self.region_bytes_max));
+        }
+        let mut region = Vec::with_capacity(prepared.bytes);
+        self.encoder.write(stamp, &mut region);
+        self.needed_bytes = 0;
+        self.stats.frames += 1;
+        self.stats.copied_bytes += prepared.bytes as u64;
+        Ok(Leaving::new(prepared.kind, region))
+    }
+
+    /// Writes as many parts as there is room for. Returns whether that was all of them.
+    fn write_parts(&mut self, row: &mut Leaving) -> Result<bool, String> {
+        let producer = self.producer.get_mut();
+        loop {
+            let (part, last) = row.next(producer.claim_max_bytes());
+            let bytes = part.len();
+            match producer.try_claim(bytes) {
+                Ok(mut claim) => {
+                    claim.append(part);
+                    claim.commit(kind_of_part(last), bytes);
+                }
+                Err(ClaimError::Corrupt(corrupt)) => return Err(corrupt.to_string()),
+                // That the peer is gone is seen by whoever looks next.
+                Err(_) => return Ok(false),
+            }
+            self.stats.wire_bytes += bytes as u64;
+            row.advance(bytes);
+            if last.is_some() {
+                return Ok(true);
+            }
+        }
     }
 
     /// Writes one batch, if it fits.
@@ -490,6 +555,7 @@ impl Pending {
         Self {
             pieces: Pieces::new(batch, piece),
             halves: Vec::new(),
+            row: None,
             bytes,
             stamp,
         }

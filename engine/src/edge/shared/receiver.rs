@@ -12,6 +12,7 @@ use ringway_shm::link::{Consumer, Message, PopError};
 
 use super::entry::{Sort, control_of, ending_of, message_of_rejection, sort_of};
 use super::outlet::lost;
+use super::parts::{Assembly, region_bytes_max};
 use crate::batch::Payload;
 use crate::batcher::check_schema;
 use crate::clock::Monotonic;
@@ -21,7 +22,7 @@ use crate::edge::{Bell, EdgeOptions, Ending, Failure, FailureKind, Popped, Rejec
 use crate::element::{Barrier, StreamElement};
 use crate::limits::EDGE_CAPACITY_ELEMENTS;
 use crate::wire::region::{RegionDecoder, RegionKind};
-use crate::wire::{PayloadCodec, guarded};
+use crate::wire::{Owned, PayloadCodec, guarded};
 
 /// Regions up to this size are copied: a place that is free again at once is worth more.
 const LEASE_BYTES_MIN: usize = 1024;
@@ -38,9 +39,11 @@ const TELL_PARTS: usize = 8;
 pub struct Receiver<B: Payload> {
     consumer: RefCell<Consumer>,
     decode: Decode<B>,
-    /// What was decoded ahead, because a barrier has overtaken it. Its messages are still in the
-    /// link.
-    staged: VecDeque<Result<(StreamElement<B>, u64), FailureKind>>,
+    /// What was decoded ahead, because a barrier has overtaken it: its messages, which are still in
+    /// the link, and what each of them completes.
+    staged: VecDeque<Result<Option<(StreamElement<B>, u64)>, FailureKind>>,
+    /// Messages that completed nothing and were popped since a barrier has overtaken them.
+    parts_behind: u64,
     edge: EdgeOptions,
     connection: Connection,
     /// The thread of the connection learns by it that this half is gone, or has had all. None
@@ -63,6 +66,7 @@ pub struct Receiver<B: Payload> {
 /// Makes elements of messages.
 struct Decode<B> {
     regions: RegionDecoder,
+    assembly: Assembly,
     codec: Arc<dyn PayloadCodec<B>>,
     /// The schema that was compared with the codec's, and fits.
     checked: Option<SchemaRef>,
@@ -85,6 +89,8 @@ pub(in crate::edge) struct ReceiverParts<B: Payload> {
 /// What the next message was.
 enum Next<B> {
     Element(StreamElement<B>, u64),
+    /// A part of one.
+    Part,
     Nothing,
     Over(Ending),
 }
@@ -97,12 +103,14 @@ impl<B: Payload> Receiver<B> {
             consumer: RefCell::new(parts.consumer),
             decode: Decode {
                 regions: RegionDecoder::new(parts.copies),
+                assembly: Assembly::new(region_bytes_max(&parts.edge)),
                 codec: parts.codec,
                 checked: None,
                 shift_nanos: parts.shift_nanos,
                 stats: RemoteStats::default(),
             },
             staged: VecDeque::new(),
+            parts_behind: 0,
             edge: parts.edge,
             connection: parts.connection,
             lives: Some(parts.lives),
@@ -123,7 +131,14 @@ impl<B: Payload> Receiver<B> {
         if self.ended.is_some() {
             return self.say_end();
         }
-        match self.next() {
+        let next = loop {
+            match self.next() {
+                // Others follow, and may wait for the room that it had.
+                Next::Part => self.tell(),
+                next => break next,
+            }
+        };
+        match next {
             Next::Element(element, stamp) => {
                 self.position += 1;
                 self.origin = self.decode.origin(stamp);
@@ -136,7 +151,7 @@ impl<B: Payload> Receiver<B> {
                 }
                 Popped::Element(element)
             }
-            Next::Nothing => {
+            Next::Part | Next::Nothing => {
                 self.tell();
                 Popped::Empty
             }
@@ -162,14 +177,16 @@ impl<B: Payload> Receiver<B> {
             self.end_with(FailureKind::Protocol(what));
             return None;
         };
+        self.decode.stats.wire_bytes += letter.bytes().len() as u64;
         self.origin = self.decode.origin(stamp);
         let link_position = self.consumer.get_mut().position();
         let ahead = usize::try_from(letter.position.saturating_sub(link_position));
         self.stage(letter.position, ahead.unwrap_or(usize::MAX));
         let ahead = self.staged.iter().take(ahead.unwrap_or(usize::MAX));
-        let ahead = ahead.filter(|staged| staged.is_ok()).count() as u64;
-        // The message that ended the stream is no element.
-        let elements = link_position - u64::from(self.has_popped_end);
+        let ahead = ahead.filter(|staged| matches!(staged, Ok(Some(_)))).count() as u64;
+        // The message that ended the stream is no element, nor is a part of one.
+        let others = u64::from(self.has_popped_end) + std::mem::take(&mut self.parts_behind);
+        let elements = link_position.saturating_sub(others);
         let behind = elements.saturating_sub(letter.position).min(self.position);
         Some((barrier, self.position - behind + ahead))
     }
@@ -187,7 +204,7 @@ impl<B: Payload> Receiver<B> {
     ) {
         let ahead = usize::try_from(position.saturating_sub(self.position));
         let ahead = ahead.unwrap_or(usize::MAX);
-        let staged = self.staged.iter().take(ahead).flatten();
+        let staged = self.staged.iter().flatten().flatten().take(ahead);
         staged.for_each(|(element, _)| each(element));
     }
 
@@ -258,33 +275,46 @@ impl<B: Payload> Receiver<B> {
                 return self.refuse(FailureKind::Protocol(corrupt.to_string()));
             }
         };
-        if let Some(staged) = self.staged.pop_front() {
-            drop(message);
-            return match staged {
-                Ok((element, stamp)) => Next::Element(element, stamp),
-                Err(kind) => self.refuse(kind),
-            };
-        }
-        let names = self.connection.names();
-        let (kind, sort) = (message.kind(), sort_of(message.kind()));
-        let decoded = match sort {
-            Some(Sort::Batch(region)) => self.decode.message(region, message),
-            Some(Sort::Control) => {
-                let element = control_of(kind, message.bytes());
-                element.ok_or_else(|| malformed(kind))
-            }
-            Some(Sort::Ending) => match ending_of(kind, message.bytes(), names) {
-                Some(ending) => {
-                    self.has_popped_end = true;
-                    return Next::Over(ending);
+        self.decode.stats.wire_bytes += message.bytes().len() as u64;
+        let completed = match self.staged.pop_front() {
+            Some(staged) => staged,
+            None => {
+                let (kind, sort) = (message.kind(), self.decode.sort_of(message.kind()));
+                match sort {
+                    Ok(Sort::Ending { .. }) => {
+                        let names = self.connection.names();
+                        match ending_of(kind, message.bytes(), names) {
+                            Some(ending) => {
+                                self.has_popped_end = true;
+                                return Next::Over(ending);
+                            }
+                            None => Err(malformed(kind)),
+                        }
+                    }
+                    Ok(Sort::Batch(region)) => self.decode.message(region, message).map(Some),
+                    Ok(sort) => self.decode.copied(kind, sort, message.bytes()),
+                    Err(kind) => Err(kind),
                 }
-                None => Err(malformed(kind)),
-            },
-            None => Err(malformed(kind)),
+            }
         };
-        match decoded {
-            Ok((element, stamp)) => Next::Element(element, stamp),
+        match completed {
+            Ok(Some((element, stamp))) => Next::Element(element, stamp),
+            Ok(None) => {
+                self.pass_part();
+                Next::Part
+            }
             Err(kind) => self.refuse(kind),
+        }
+    }
+
+    /// A part was popped. One that a barrier has overtaken meanwhile is no element of those that
+    /// are counted for it: the barrier is seen by now, since it was there first.
+    fn pass_part(&mut self) {
+        let consumer = self.consumer.get_mut();
+        let position = consumer.position();
+        let is_behind = |barrier| barrier < position;
+        if matches!(consumer.peek_priority(), Ok(Some(barrier)) if is_behind(barrier)) {
+            self.parts_behind += 1;
         }
     }
 
@@ -303,12 +333,10 @@ impl<B: Payload> Receiver<B> {
                 // It is found again when that is taken.
                 return;
             };
-            let decoded = match sort_of(peeked.kind) {
-                Some(Sort::Batch(region)) => self.decode.bytes(region, peeked.bytes),
-                Some(Sort::Control) => {
-                    control_of(peeked.kind, peeked.bytes).ok_or_else(|| malformed(peeked.kind))
-                }
-                Some(Sort::Ending) | None => return,
+            let decoded = match self.decode.sort_of(peeked.kind) {
+                Ok(Sort::Ending { .. }) => return,
+                Ok(sort) => self.decode.copied(peeked.kind, sort, peeked.bytes),
+                Err(kind) => Err(kind),
             };
             // What came before it is good, and is taken before it is refused.
             let is_bad = decoded.is_err();
@@ -372,13 +400,56 @@ impl<B: Payload> Drop for Receiver<B> {
 }
 
 impl<B: Payload> Decode<B> {
+    /// What a message is, by its kind, where it may come now.
+    fn sort_of(&self, kind: u32) -> Result<Sort, FailureKind> {
+        let sort = sort_of(kind).ok_or_else(|| malformed(kind))?;
+        let follows_part = match sort {
+            Sort::Part | Sort::LastPart(_) | Sort::Ending { is_orderly: false } => true,
+            Sort::Batch(_) | Sort::Control | Sort::Ending { is_orderly: true } => false,
+        };
+        match self.assembly.has_begun() && !follows_part {
+            false => Ok(sort),
+            true => Err(FailureKind::Protocol(format!(
+                "a message of kind {kind} within the parts of a batch"
+            ))),
+        }
+    }
+
+    /// What a message completes, of which nothing is used afterwards.
+    fn copied(
+        &mut self,
+        kind: u32,
+        sort: Sort,
+        bytes: &[u8],
+    ) -> Result<Option<(StreamElement<B>, u64)>, FailureKind> {
+        match sort {
+            Sort::Batch(region) => self.bytes(region, bytes).map(Some),
+            Sort::Part => {
+                self.stats.copied_bytes += bytes.len() as u64;
+                let added = self.assembly.add(bytes);
+                added.map(|()| None).map_err(FailureKind::Protocol)
+            }
+            Sort::LastPart(region) => {
+                self.stats.copied_bytes += bytes.len() as u64;
+                let whole = self.assembly.finish(bytes);
+                let whole = Owned(whole.map_err(FailureKind::Protocol)?);
+                let batch = self.regions.decode(region, Bytes::from_owner(whole));
+                self.element(batch).map(Some)
+            }
+            Sort::Control => {
+                let element = control_of(kind, bytes);
+                element.map(Some).ok_or_else(|| malformed(kind))
+            }
+            Sort::Ending { .. } => Err(malformed(kind)),
+        }
+    }
+
     /// The batch of a message, over its memory where that is wise.
     fn message(
         &mut self,
         kind: RegionKind,
         message: Message<'_>,
     ) -> Result<(StreamElement<B>, u64), FailureKind> {
-        self.stats.wire_bytes += message.bytes().len() as u64;
         let is_small = message.bytes().len() < LEASE_BYTES_MIN;
         if is_small || kind == RegionKind::Messages {
             return self.bytes(kind, message.bytes());

@@ -1,21 +1,29 @@
 //! Senders that write what no sender writes.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use ringway_shm::Bell;
 use ringway_shm::link::{DESCRIPTORS, Incoming, LinkConfig, Outgoing, Producer};
 
 use super::entry::{small_of, small_of_barrier};
+use super::parts::PART_BYTES_MIN;
 use super::receiver::{Receiver, ReceiverParts};
 use crate::edge::remote::Connection;
 use crate::edge::{EdgeOptions, Ending, FailureKind, Popped};
 use crate::element::{Barrier, StreamElement, Watermark};
+use crate::limits::IPC_BODY_BYTES_MAX;
 use crate::wire::Wired;
+use crate::wire::region::{RegionEncoder, RegionKind};
 
-/// The kinds of a batch, and of a watermark.
+/// The kinds of messages.
 const FLAT: u32 = 1;
+const PART: u32 = 3;
+const LAST_FLAT: u32 = 4;
 const WATERMARK: u32 = 16;
+const END: u32 = 32;
+const FAILED: u32 = 36;
 
 fn copies(descriptors: [BorrowedFd<'_>; DESCRIPTORS]) -> [OwnedFd; DESCRIPTORS] {
     descriptors.map(|descriptor| descriptor.as_fd().try_clone_to_owned().unwrap())
@@ -49,6 +57,24 @@ fn push(producer: &mut Producer, kind: u32, bytes: &[u8]) {
     claim.append(bytes);
     claim.commit(kind, bytes.len());
     producer.flush();
+}
+
+/// A region of one row, cut into parts.
+fn parts_of_a_row() -> (RecordBatch, Vec<(u32, Vec<u8>)>) {
+    let text = "x".repeat(3 * PART_BYTES_MIN);
+    let column = Arc::new(StringArray::from_iter_values([text])) as ArrayRef;
+    let row = RecordBatch::try_from_iter([("text", column)]).unwrap();
+    let mut encoder = RegionEncoder::new();
+    let mut region = Vec::new();
+    assert_eq!(encoder.prepare(&row).unwrap().kind, RegionKind::Flat);
+    encoder.write(0, &mut region);
+    let mut parts: Vec<_> = region
+        .chunks(PART_BYTES_MIN)
+        .map(|part| (PART, part.to_vec()))
+        .collect();
+    parts.last_mut().unwrap().0 = LAST_FLAT;
+    assert!(parts.len() > 3);
+    (row, parts)
 }
 
 #[track_caller]
@@ -105,6 +131,102 @@ fn a_message_of_no_kind_and_one_of_another_length_end_the_stream_and_the_sender_
 }
 
 #[test]
+fn a_barrier_that_overtakes_parts_counts_the_row_and_not_them() {
+    let barrier = Barrier::unaligned(7);
+    let small = small_of_barrier(&barrier, 0);
+    let watermark = small_of(&StreamElement::<()>::Watermark(Watermark::active(5)), 0).unwrap();
+    // How many parts are popped before the barrier is asked for, and whether it comes ahead of them.
+    for (popped, is_ahead) in [(0, false), (2, false), (0, true), (2, true)] {
+        let (row, parts) = parts_of_a_row();
+        let (mut producer, mut receiver) = receiver();
+        producer
+            .push_small(watermark.kind, watermark.bytes())
+            .unwrap();
+        producer.flush();
+        assert!(matches!(receiver.try_pop(), Popped::Element(_)));
+        if is_ahead {
+            producer
+                .try_push_priority(small.kind, small.bytes())
+                .unwrap();
+        }
+        let (before, behind) = parts.split_at(popped);
+        before
+            .iter()
+            .for_each(|(kind, part)| push(&mut producer, *kind, part));
+        if popped > 0 {
+            assert_eq!(receiver.try_pop(), Popped::Empty);
+        }
+        behind
+            .iter()
+            .for_each(|(kind, part)| push(&mut producer, *kind, part));
+        if !is_ahead {
+            producer
+                .try_push_priority(small.kind, small.bytes())
+                .unwrap();
+        }
+        let position = if is_ahead { 1 } else { 2 };
+        assert_eq!(receiver.poll_priority(), Some((barrier, position)));
+        let mut peeked = 0;
+        receiver.peek_until(position, |_| peeked += 1);
+        assert_eq!(peeked, position - 1);
+        assert_eq!(
+            receiver.try_pop(),
+            Popped::Element(StreamElement::Data(row))
+        );
+        assert_eq!(
+            (receiver.position(), receiver.try_pop()),
+            (2, Popped::Empty)
+        );
+    }
+}
+
+#[test]
+fn a_sender_that_ends_within_a_row_has_not_ended_its_stream() {
+    let (_, parts) = parts_of_a_row();
+    for (kind, bytes) in [
+        (END, &b""[..]),
+        (FLAT, b"x"),
+        (WATERMARK, &[0; 16]),
+        (FAILED, b"why"),
+    ] {
+        let (mut producer, mut receiver) = receiver();
+        push(&mut producer, PART, &parts[0].1);
+        push(&mut producer, kind, bytes);
+        let failure = failure(receiver.try_pop());
+        match kind {
+            FAILED => assert_eq!(failure, FailureKind::PeerFailed("why".to_owned())),
+            _ => assert!(matches!(failure, FailureKind::Protocol(_)), "{failure}"),
+        }
+    }
+}
+
+#[test]
+fn parts_that_never_end_are_refused_when_they_are_more_than_the_edge_holds() {
+    let (mut producer, mut receiver) = receiver();
+    let part = vec![0; 256 << 10];
+    let mut pushed = 0;
+    let kind = loop {
+        match producer.is_closed() {
+            false => push(&mut producer, PART, &part),
+            true => break failure(receiver.try_pop()),
+        }
+        pushed += part.len();
+        assert!(pushed <= IPC_BODY_BYTES_MAX + part.len());
+        if let Popped::Ended(ending) = receiver.try_pop() {
+            break failure(Popped::Ended(ending));
+        }
+    };
+    assert!(kind.to_string().contains("edge_bytes_max"), "{kind}");
+    // A million of one byte each would take long to go through.
+    let (mut producer, mut receiver) = self::receiver();
+    push(&mut producer, PART, b"x");
+    assert!(matches!(
+        failure(receiver.try_pop()),
+        FailureKind::Protocol(_)
+    ));
+}
+
+#[test]
 fn what_a_hostile_sender_puts_into_its_segment_is_an_error_and_nothing_else() {
     let seed = u64::from(std::process::id());
     eprintln!("seed {seed}");
@@ -118,8 +240,10 @@ fn what_a_hostile_sender_puts_into_its_segment_is_an_error_and_nothing_else() {
     for _ in 0..300 {
         let (mut producer, mut receiver) = receiver();
         for _ in 0..next(8) {
-            let kind = [1, 2, 16, 17, 18, 19, 32, 33, 34, 35, 36, 37, 77][next(13) as usize];
-            let bytes: Vec<u8> = (0..next(200)).map(|_| next(256) as u8).collect();
+            let kind =
+                [1, 2, 3, 4, 5, 16, 17, 18, 19, 32, 33, 34, 35, 36, 37, 77][next(16) as usize];
+            let length = [200, 10_000][next(2) as usize];
+            let bytes: Vec<u8> = (0..next(length)).map(|_| next(256) as u8).collect();
             match next(4) {
                 0 if bytes.len() <= 200 => drop(producer.try_push_priority(kind, &bytes)),
                 _ => push(&mut producer, kind, &bytes),

@@ -2,6 +2,8 @@
 //! the results hold, and what they print is what `docs/PERFORMANCE.md` describes. Method: the
 //! subcommands are run in this process, and their JSON is read back.
 
+mod rates;
+
 use std::path::Path;
 use std::process::Command;
 
@@ -136,10 +138,19 @@ fn rings_are_measured_beside_rtrb_a_locked_queue_and_a_futex() {
 #[test]
 fn edges_are_measured_beside_the_bare_ring() {
     let cases = smoke("edge --transport local");
-    let expected = [
-        ("edge/local/row", "bare ring"),
-        ("edge/local/batch1024", "bare ring"),
+    let mut expected = vec![
+        "edge/local/row".to_owned(),
+        "edge/local/batch1024".to_owned(),
     ];
+    for kind in ["int64", "string100"] {
+        for rows in [1, 256, 1024, 8192, 65536] {
+            expected.push(format!("edge/local/{kind}/{rows}"));
+        }
+    }
+    let expected: Vec<(&str, &str)> = expected
+        .iter()
+        .map(|name| (name.as_str(), "bare ring"))
+        .collect();
     assert_eq!(keys(&cases), expected);
     assert!(cases.iter().all(|case| case.cpu_s_per_gb.is_some()));
 }

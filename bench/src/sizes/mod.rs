@@ -1,0 +1,74 @@
+//! Throughput against the bytes of a row, over each transport.
+//!
+//! Rows of a batch are fixed, and each has a time and so many bytes. What grows with the bytes
+//! is what is copied; what does not is what each batch costs whatever is in it.
+
+use crate::contest::{Contest, Harness, Measure, Sample};
+use crate::edge::compare_load;
+use crate::edge::shared::{self, Payloads};
+use crate::edge::socket::{self, Carrier, Kind, Load};
+use crate::error::BenchError;
+use crate::transport::Transport;
+
+/// Bytes of the value of a row, beside which it has a time.
+const VALUE_BYTES: [usize; 6] = [8, 16, 64, 256, 1 << 10, 16 << 10];
+
+/// Rows of a batch.
+const ROWS: usize = 1024;
+
+/// Batches, or messages of as many bytes, of a run that is only checked.
+const SMOKE_BATCHES: u64 = 6;
+
+/// Measures all cases of `sizes` over a transport.
+///
+/// # Errors
+/// When a row is lost, doubled or changed, or a process cannot be started or pinned.
+pub(crate) fn measure(harness: &mut Harness, transport: Transport) -> Result<(), BenchError> {
+    for bytes in VALUE_BYTES {
+        let name = format!("sizes/{}/bytes/{bytes}", transport.name());
+        let kind = Kind::Bytes(bytes);
+        let load = Load { kind, rows: ROWS };
+        if !harness.wants(&name) {
+            continue;
+        }
+        match transport {
+            Transport::Local => compare_load(harness, &name, load)?,
+            Transport::Shared => beside_a_bare_ring(harness, name, load)?,
+            Transport::Socket => beside_raw_tcp(harness, name, load)?,
+        }
+    }
+    Ok(())
+}
+
+fn beside_a_bare_ring(harness: &mut Harness, name: String, load: Load) -> Result<(), BenchError> {
+    let cpus = harness.settings.cpus;
+    let (prebuilt, payloads) = (&load.prebuilt(), &Payloads::of(load.bytes()));
+    let ours = |count| shared::edge(cpus, prebuilt, count);
+    let ring = |count| shared::bare_ring(cpus, load.bytes(), payloads, count);
+    harness.measure(rates(name, "memfd ring", &ours, &ring))
+}
+
+fn beside_raw_tcp(harness: &mut Harness, name: String, load: Load) -> Result<(), BenchError> {
+    let cpus = harness.settings.cpus;
+    let prebuilt = &load.prebuilt();
+    let ours = |count| socket::run(cpus, Carrier::Edge, load, prebuilt, count);
+    let raw = |count| socket::run(cpus, Carrier::RawTcp, load, prebuilt, count);
+    harness.measure(rates(name, "raw tcp", &ours, &raw))
+}
+
+fn rates<'a>(
+    name: String,
+    baseline_name: &'static str,
+    ours: &'a dyn Fn(u64) -> Result<Sample, BenchError>,
+    baseline: &'a dyn Fn(u64) -> Result<Sample, BenchError>,
+) -> Contest<'a> {
+    Contest {
+        name,
+        unit: "bytes/s",
+        measure: Measure::Rate,
+        baseline_name,
+        count: SMOKE_BATCHES,
+        ours: Box::new(ours),
+        baseline: Box::new(baseline),
+    }
+}

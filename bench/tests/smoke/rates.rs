@@ -1,0 +1,99 @@
+//! What is measured over a range: of sizes, of loads, of edges, and of kinds of data.
+
+use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+
+use super::{keys, smoke, smoke_in_a_process};
+
+#[test]
+fn throughput_is_measured_over_the_bytes_of_a_row() {
+    let mut cases = smoke("sizes --transport local");
+    cases.extend(smoke_in_a_process("sizes --transport shared"));
+    cases.extend(smoke_in_a_process("sizes --transport socket"));
+    let mut expected = Vec::new();
+    for (transport, baseline) in [
+        ("local", "bare ring"),
+        ("shared", "memfd ring"),
+        ("socket", "raw tcp"),
+    ] {
+        for bytes in [8, 16, 64, 256, 1024, 16_384] {
+            expected.push((format!("sizes/{transport}/bytes/{bytes}"), baseline));
+        }
+    }
+    let expected: Vec<(&str, &str)> = expected
+        .iter()
+        .map(|(name, baseline)| (name.as_str(), *baseline))
+        .collect();
+    assert_eq!(keys(&cases), expected);
+    assert!(cases.iter().all(|case| case.unit == "bytes/s"));
+}
+
+#[test]
+fn latency_is_measured_against_the_load_that_is_offered() {
+    let mut cases = smoke("load --transport local");
+    cases.extend(smoke_in_a_process("load --transport shared"));
+    cases.extend(smoke_in_a_process("load --transport socket"));
+    let mut expected = Vec::new();
+    for (transport, baseline) in [
+        ("local", "rtrb"),
+        ("shared", "memfd ring"),
+        ("socket", "raw tcp"),
+    ] {
+        for idle in ["spin", "adaptive", "park"] {
+            for rate in [1_000, 5_000] {
+                expected.push((format!("load/{transport}/{idle}/{rate}"), baseline));
+            }
+        }
+    }
+    let expected: Vec<(&str, &str)> = expected
+        .iter()
+        .map(|(name, baseline)| (name.as_str(), *baseline))
+        .collect();
+    assert_eq!(keys(&cases), expected);
+    for case in &cases {
+        assert!(!case.percentiles.is_empty(), "{case:?}");
+        assert!(case.held_share.is_some() && case.baseline_held_share.is_some());
+    }
+}
+
+#[test]
+fn latencies_of_every_run_are_logged_for_other_tools() {
+    let path = std::env::temp_dir().join(format!("ringway-smoke-{}.hlog", std::process::id()));
+    let words = format!(
+        "load --transport local --only /spin/ --hdr-log {}",
+        path.display()
+    );
+    let cases = smoke(&words);
+    let log = std::fs::read(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let mut tags = Vec::new();
+    for entry in IntervalLogIterator::new(&log) {
+        if let LogEntry::Interval(interval) = entry.unwrap() {
+            tags.push(interval.tag().unwrap().as_str().to_owned());
+            // In milliseconds.
+            assert!(interval.max() > 0.0);
+        }
+    }
+    tags.sort();
+    let mut expected: Vec<String> = cases
+        .iter()
+        .flat_map(|case| ["ours", "rtrb"].map(|who| format!("{}={who}", case.name)))
+        .collect();
+    expected.sort();
+    assert_eq!(tags, expected);
+}
+
+#[test]
+fn latencies_of_local_edges_are_measured_beside_rtrb_and_a_futex() {
+    let cases = smoke("latency --transport local");
+    let mut expected = Vec::new();
+    for (idle, baseline) in [("spin", "rtrb"), ("adaptive", "rtrb"), ("park", "futex")] {
+        for percentile in ["p50", "p99", "p999"] {
+            expected.push((format!("latency/local/row/{idle}/{percentile}"), baseline));
+        }
+    }
+    let expected: Vec<(&str, &str)> = expected
+        .iter()
+        .map(|(name, baseline)| (name.as_str(), *baseline))
+        .collect();
+    assert_eq!(keys(&cases), expected);
+}
