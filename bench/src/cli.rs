@@ -435,29 +435,6 @@ mod tests {
     }
 
     #[test]
-    fn the_help_of_every_subcommand_ends_with_examples_that_are_read() {
-        let command = Cli::command();
-        let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
-        for one in shown.chain([&command]) {
-            let name = one.get_name();
-            let help = one.get_after_help().map(ToString::to_string);
-            let help = help.unwrap_or_else(|| panic!("{name} has no examples"));
-            let examples = help
-                .lines()
-                .filter(|line| line.contains("  ringway-bench "));
-            let mut count = 0;
-            for example in examples {
-                let words = example.trim().split("   ").next().unwrap_or_default();
-                let words = words.split(" >").next().unwrap_or_default();
-                let cli = Cli::try_parse_from(words.split_whitespace());
-                assert!(cli.is_ok(), "{example}: {cli:?}");
-                count += 1;
-            }
-            assert!(count > 0, "{name} has no examples");
-        }
-    }
-
-    #[test]
     fn common_flags_are_read_behind_the_subcommand() {
         let words = "ringway-bench edge --transport local --smoke --runs 3 --cpus 0,1 --json";
         let cli = Cli::try_parse_from(words.split(' ')).unwrap();

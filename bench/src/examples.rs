@@ -70,3 +70,43 @@ Examples:
 pub(crate) const COMPARE: &str = "\
 Examples:
   ringway-bench compare before.json after.json";
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+
+    use crate::cli::Cli;
+
+    #[test]
+    fn the_help_of_every_subcommand_ends_with_examples_that_are_read() {
+        let command = Cli::command();
+        let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
+        for one in shown.chain([&command]) {
+            let name = one.get_name();
+            let help = one.get_after_help().map(ToString::to_string);
+            let help = help.unwrap_or_else(|| panic!("{name} has no examples"));
+            let examples = help
+                .lines()
+                .filter(|line| line.contains("  ringway-bench "));
+            let mut count = 0;
+            for example in examples {
+                let words = example.trim().split("   ").next().unwrap_or_default();
+                let words = words.split(" >").next().unwrap_or_default();
+                let cli = Cli::try_parse_from(as_a_shell_does(words));
+                assert!(cli.is_ok(), "{example}: {cli:?}");
+                count += 1;
+            }
+            assert!(count > 0, "{name} has no examples");
+        }
+    }
+
+    /// What stands between quotes is one word.
+    fn as_a_shell_does(line: &str) -> Vec<&str> {
+        let pieces = line.split('"').enumerate();
+        let words = pieces.flat_map(|(index, piece)| match index % 2 {
+            0 => piece.split_whitespace().collect(),
+            _ => vec![piece],
+        });
+        words.collect()
+    }
+}
