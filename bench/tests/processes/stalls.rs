@@ -82,8 +82,9 @@ fn stalled(transport: &str) {
     }
 }
 
-/// The same without a stall. That p99 is below 5 ms is a promise for a machine of its own: where others take the
-/// CPUs for tens of milliseconds, that is what is measured. So the tenth that is latest is left out here.
+/// The same without a stall. That p99 is below 5 ms is a promise for a machine of its own: where
+/// others take the CPUs for tens of milliseconds, that is what is measured. So the tenth that is
+/// latest is left out here.
 #[test]
 fn without_a_stall_nine_of_ten_are_back_within_5_ms() {
     let log = Log::new("no-stall");
