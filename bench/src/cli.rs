@@ -15,12 +15,13 @@ use crate::error::BenchError;
 use crate::hdr_log::HdrLog;
 use crate::host::{self, Host, VERSION};
 use crate::idle::Program;
+use crate::peers::PeerArgs;
 use crate::report::{self, ReportArgs};
 use crate::selection::Selection;
 use crate::transport::Transport;
 use crate::{
-    columnar, compare, edge, examples, idle, job, latency, load, parent, rerun, results, ring,
-    sizes, table,
+    columnar, compare, edge, examples, idle, job, latency, load, parent, peers, rerun, results,
+    ring, sizes, table,
 };
 
 /// Runs of each contender where the user does not say, and in a smoke run.
@@ -74,6 +75,9 @@ pub enum Command {
     /// Jobs: queries of Nexmark, joins, exchanges and the flights, beside hand-written loops.
     #[command(after_help = examples::JOB)]
     Job,
+    /// What people would pick instead: in a process, between processes, over TCP, and engines.
+    #[command(after_help = examples::PEERS)]
+    Peers,
     /// What is spent while nothing happens: CPU, memory, and the time to a first row.
     #[command(after_help = examples::IDLE)]
     Idle(IdleArgs),
@@ -94,12 +98,29 @@ pub enum Command {
     /// The other process of a case of `latency`; it is started by the harness.
     #[command(hide = true)]
     Echo(EchoArgs),
+    /// The other process of a case of `peers`; it is started by the harness.
+    #[command(hide = true)]
+    Peer(PeerArgs),
     /// The same of an edge over shared memory.
     #[command(hide = true)]
     ReceiveShared(SharedReceiveArgs),
     /// The same of a latency over shared memory.
     #[command(hide = true)]
     EchoShared(SharedEchoArgs),
+}
+
+impl Command {
+    /// Whether the harness has started it for a case.
+    fn is_other_process(&self) -> bool {
+        matches!(
+            self,
+            Self::Receive(_)
+                | Self::Echo(_)
+                | Self::ReceiveShared(_)
+                | Self::EchoShared(_)
+                | Self::Peer(_)
+        )
+    }
 }
 
 /// How to measure.
@@ -275,7 +296,8 @@ pub struct TableArgs {
 /// When something that is needed is not there: the message says what. A result that is wrong is
 /// an entry of the report, and makes the answer one that is not good.
 pub fn run(cli: &Cli) -> Result<Answer, BenchError> {
-    if parent::is_report() {
+    if cli.command.is_other_process() || parent::is_report() {
+        // Where that one has ended before this, nobody reads what this says, and it ends there.
         parent::end_with_it()?;
     }
     let common = &cli.common;
@@ -286,6 +308,7 @@ pub fn run(cli: &Cli) -> Result<Answer, BenchError> {
         Command::Report(args) => return report::run(args, common),
         Command::Host => return about_host(common).map(Answer::good),
         Command::Echo(args) => return latency::echo(args.echo, args.cpu).map(Answer::good),
+        Command::Peer(args) => return peers::take_part(args, common.smoke).map(Answer::good),
         Command::Receive(args) => {
             return edge::socket::receive(args.carrier, args.cpu).map(Answer::good);
         }
@@ -336,6 +359,7 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         Command::Sizes(args) => args.each(|over| sizes::measure(&mut harness, over))?,
         Command::Columnar => columnar::measure(&mut harness)?,
         Command::Job => job::measure(&mut harness, &data)?,
+        Command::Peers => peers::measure(&mut harness)?,
         Command::Idle(args) => {
             let path = args.ringway.clone().or_else(program_beside_this);
             let program = path.as_deref().map(|path| Program { path, data: &data });
@@ -343,6 +367,7 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         }
         Command::Host
         | Command::Table(_)
+        | Command::Peer(_)
         | Command::Compare(_)
         | Command::Report(_)
         | Command::Receive(_)
@@ -418,7 +443,7 @@ fn seconds(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "must be from 0.001 to 3600".to_owned())
 }
 
-fn cpu(text: &str) -> Result<CpuId, String> {
+pub(crate) fn cpu(text: &str) -> Result<CpuId, String> {
     let number = text.parse().map(CpuId);
     number.map_err(|_| format!("{text:?} is no CPU"))
 }

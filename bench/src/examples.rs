@@ -53,6 +53,11 @@ Examples:
   ringway-bench job --only job/q5
   ringway-bench job --only job/flights --data FOLDER";
 
+pub(crate) const PEERS: &str = "\
+Examples:
+  ringway-bench peers
+  ringway-bench peers --only peers/process --against flume";
+
 pub(crate) const IDLE: &str = "\
 Examples:
   ringway-bench idle

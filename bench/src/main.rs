@@ -7,7 +7,10 @@ use ringway_bench::{Cli, Command, keep_freed_memory};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    if matches!(cli.command, Command::Job | Command::Columnar) {
+    if matches!(
+        cli.command,
+        Command::Job | Command::Columnar | Command::Peers
+    ) {
         keep_freed_memory();
     }
     match ringway_bench::run(&cli) {

@@ -52,6 +52,7 @@ fn words(command: &Command) -> Vec<String> {
         Command::Sizes(args) => transports("sizes", args),
         Command::Columnar => vec!["columnar".to_owned()],
         Command::Job => vec!["job".to_owned()],
+        Command::Peers => vec!["peers".to_owned()],
         Command::Idle(args) => {
             let path = args.ringway.iter();
             let path = path.flat_map(|path| ["--ringway".to_owned(), path.display().to_string()]);
@@ -60,6 +61,7 @@ fn words(command: &Command) -> Vec<String> {
         Command::Host
         | Command::Table(_)
         | Command::Compare(_)
+        | Command::Peer(_)
         | Command::Report(_)
         | Command::Receive(_)
         | Command::Echo(_)

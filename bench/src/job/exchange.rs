@@ -5,6 +5,7 @@
 //! splits what it reads by key, adds up its own part, and passes the other on over a ring. The
 //! count and the sum of the values of each key are checked.
 
+use std::marker::PhantomData;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -15,10 +16,13 @@ use ringway::clock::ProcessingTime;
 use ringway::connect::MemorySource;
 use ringway::element::StreamElement;
 use ringway::error::OperatorError;
-use ringway::job::{Exchange, Job, JobOutcome, Plan, PlanOptions, RunOptions, Stream, start};
+use ringway::job::{
+    Exchange, Job, JobHandle, JobOutcome, Plan, PlanOptions, RunOptions, Stream, start,
+};
 use ringway::operator::{Progress, Sink};
 use ringway::output::{ByKeyColumns, ByKeyHash};
 use ringway::partition::{Key, Parallelism};
+use serde::{Deserialize, Serialize};
 
 use crate::backoff::Backoff;
 use crate::contest::{Contest, Harness, Measure, Sample};
@@ -40,28 +44,36 @@ const SMOKE_BATCH_ROWS: i64 = 512;
 const RING_PARTS: usize = 1024;
 
 /// A row: its key and its value.
-type Keyed = (i64, i64);
+pub(crate) type Keyed = (i64, i64);
 
 /// What is exchanged in one of its forms.
-trait Form: Payload + Sync {
+pub(crate) trait Form: 'static {
+    type Batch: Payload + Sync;
     const NAME: &'static str;
 
     /// A batch of these rows.
-    fn of(rows: &[Keyed]) -> Self;
+    fn of(rows: &[Keyed]) -> Self::Batch;
 
     /// Rows with the same key go to the same subtask.
     fn by_key() -> Exchange;
 
-    /// The rows for the first of two threads and for the second.
-    fn split(&self) -> [Self; 2];
-
-    fn for_each(&self, each: impl FnMut(i64, i64));
+    fn for_each(batch: &Self::Batch, each: impl FnMut(i64, i64));
 }
 
-impl Form for RecordBatch {
+/// A form that two threads exchange without a job.
+trait ByHand: Form {
+    /// The rows for the first of two threads and for the second.
+    fn split(batch: &Self::Batch) -> [Self::Batch; 2];
+}
+
+/// Record batches of `event_time`, `key` and `value`.
+struct Columns;
+
+impl Form for Columns {
+    type Batch = RecordBatch;
     const NAME: &'static str = "job/exchange/batch";
 
-    fn of(rows: &[Keyed]) -> Self {
+    fn of(rows: &[Keyed]) -> RecordBatch {
         let column = |values: Vec<i64>| Arc::new(Int64Array::from(values)) as ArrayRef;
         let (keys, values) = rows.iter().copied().unzip();
         let times = vec![0; rows.len()];
@@ -70,22 +82,26 @@ impl Form for RecordBatch {
             ("key", column(keys)),
             ("value", column(values)),
         ];
-        Self::try_from_iter(columns).expect("columns of one length")
+        RecordBatch::try_from_iter(columns).expect("columns of one length")
     }
 
     fn by_key() -> Exchange {
-        let schema = Self::of(&[]).schema();
-        Exchange::key::<Self>(move || {
-            let key = ByKeyColumns::bind(&schema, &[1]);
-            Box::new(key.expect("an int64 column can be a key"))
-        })
+        by_column(&Self::of(&[]), 1)
     }
 
-    fn split(&self) -> [Self; 2] {
-        let columns = [0, 1, 2].map(|at| ints(self, at));
+    fn for_each(batch: &RecordBatch, mut each: impl FnMut(i64, i64)) {
+        for (key, value) in ints(batch, 1).iter().zip(ints(batch, 2)) {
+            each(*key, *value);
+        }
+    }
+}
+
+impl ByHand for Columns {
+    fn split(batch: &RecordBatch) -> [RecordBatch; 2] {
+        let columns = [0, 1, 2].map(|at| ints(batch, at));
         let mut parts: [[Vec<i64>; 3]; 2] = Default::default();
         for part in parts.iter_mut().flatten() {
-            part.reserve(self.num_rows());
+            part.reserve(batch.num_rows());
         }
         for ((time, key), value) in columns[0].iter().zip(columns[1]).zip(columns[2]) {
             let part = &mut parts[thread_of(*key)];
@@ -95,76 +111,90 @@ impl Form for RecordBatch {
         }
         parts.map(|columns| {
             let columns = columns.map(|values| Arc::new(Int64Array::from(values)) as ArrayRef);
-            let part = Self::try_new(self.schema(), columns.into());
+            let part = RecordBatch::try_new(batch.schema(), columns.into());
             part.expect("the columns are those of the schema")
         })
     }
-
-    fn for_each(&self, mut each: impl FnMut(i64, i64)) {
-        for (key, value) in ints(self, 1).iter().zip(ints(self, 2)) {
-            each(*key, *value);
-        }
-    }
 }
 
-impl Form for Rows<Keyed> {
+/// Typed rows of a key and a value.
+struct TypedRows;
+
+impl Form for TypedRows {
+    type Batch = Rows<Keyed>;
     const NAME: &'static str = "job/exchange/rows";
 
-    fn of(rows: &[Keyed]) -> Self {
+    fn of(rows: &[Keyed]) -> Rows<Keyed> {
         rows.iter().map(|row| Row::at(0, *row)).collect()
     }
 
     fn by_key() -> Exchange {
-        Exchange::key::<Self>(|| Box::new(ByKeyHash::new(|(key, _): &Keyed| key.key_hash())))
+        Exchange::key::<Self::Batch>(|| Box::new(ByKeyHash::new(|(key, _): &Keyed| key.key_hash())))
     }
 
-    fn split(&self) -> [Self; 2] {
-        let mut parts = [(); 2].map(|()| Self::with_capacity(self.len()));
-        for row in self {
-            parts[thread_of(row.value.0)].push(row.clone());
-        }
-        parts
-    }
-
-    fn for_each(&self, mut each: impl FnMut(i64, i64)) {
-        for row in self {
+    fn for_each(batch: &Rows<Keyed>, mut each: impl FnMut(i64, i64)) {
+        for row in batch {
             each(row.value.0, row.value.1);
         }
     }
 }
 
+impl ByHand for TypedRows {
+    fn split(batch: &Rows<Keyed>) -> [Rows<Keyed>; 2] {
+        let mut parts = [(); 2].map(|()| Rows::with_capacity(batch.len()));
+        for row in batch {
+            parts[thread_of(row.value.0)].push(row.clone());
+        }
+        parts
+    }
+}
+
+/// Rows of record batches like this one, by one of its columns of integers.
+pub(crate) fn by_column(batch: &RecordBatch, column: usize) -> Exchange {
+    let schema = batch.schema();
+    Exchange::key::<RecordBatch>(move || {
+        let key = ByKeyColumns::bind(&schema, &[column]);
+        Box::new(key.expect("an int64 column can be a key"))
+    })
+}
+
 /// Count and sum of the values of each key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Sums(Vec<(u64, i64)>);
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Sums(Vec<(u64, i64)>);
 
 impl Sums {
-    fn none() -> Self {
+    pub(crate) fn none() -> Self {
         Self(vec![(0, 0); KEYS as usize])
     }
 
     #[inline]
-    fn add<B: Form>(&mut self, batch: &B) {
-        batch.for_each(|key, value| {
-            // Keys from elsewhere would be beyond it, and fail the run.
-            let sum = &mut self.0[(key / KEY_STEP) as usize];
-            sum.0 += 1;
-            sum.1 += value;
-        });
+    pub(crate) fn add(&mut self, key: i64, value: i64) {
+        // Keys from elsewhere would be beyond it, and fail the run.
+        let sum = &mut self.0[(key / KEY_STEP) as usize];
+        sum.0 += 1;
+        sum.1 += value;
     }
 
-    fn add_all(&mut self, other: &Self) {
+    #[inline]
+    fn add_batch<F: Form>(&mut self, batch: &F::Batch) {
+        F::for_each(batch, |key, value| self.add(key, value));
+    }
+
+    pub(crate) fn add_all(&mut self, other: &Self) {
         for (sum, other) in self.0.iter_mut().zip(&other.0) {
             sum.0 += other.0;
             sum.1 += other.1;
         }
     }
 
-    fn times(&self, count: u64) -> Self {
+    pub(crate) fn times(&self, count: u64) -> Self {
         let times = |(rows, sum): &(u64, i64)| (rows * count, sum * count as i64);
         Self(self.0.iter().map(times).collect())
     }
 
-    fn require(&self, expected: &Self) -> Result<(), BenchError> {
+    /// # Errors
+    /// When a row is lost, doubled or at another key.
+    pub(crate) fn require(&self, expected: &Self) -> Result<(), BenchError> {
         match self.0.iter().zip(&expected.0).position(|(a, b)| a != b) {
             None => Ok(()),
             Some(key) => Err(BenchError::new(format!(
@@ -176,19 +206,20 @@ impl Sums {
 }
 
 /// A sink that adds up by key, and leaves its sums with those of the others at the end.
-struct SumSink {
+struct SumSink<F> {
     sums: Sums,
     all: Arc<Mutex<Sums>>,
+    form: PhantomData<fn() -> F>,
 }
 
-impl<B: Form> Sink<B> for SumSink {
-    fn write(&mut self, batch: B, _now: ProcessingTime) -> Result<Progress, OperatorError> {
-        self.sums.add(&batch);
+impl<F: Form> Sink<F::Batch> for SumSink<F> {
+    fn write(&mut self, batch: F::Batch, _now: ProcessingTime) -> Result<Progress, OperatorError> {
+        self.sums.add_batch::<F>(&batch);
         Ok(Progress::Done)
     }
 }
 
-impl Drop for SumSink {
+impl<F> Drop for SumSink<F> {
     fn drop(&mut self) {
         if let Ok(mut all) = self.all.lock() {
             all.add_all(&self.sums);
@@ -201,76 +232,78 @@ impl Drop for SumSink {
 /// # Errors
 /// When a job fails, or a row is lost, doubled or at the wrong key.
 pub(super) fn measure(harness: &mut Harness) -> Result<(), BenchError> {
-    compare::<RecordBatch>(harness)?;
-    compare::<Rows<Keyed>>(harness)
+    compare::<Columns>(harness)?;
+    compare::<TypedRows>(harness)
 }
 
-fn compare<B: Form>(harness: &mut Harness) -> Result<(), BenchError> {
-    if !harness.wants(B::NAME) {
+fn compare<F: ByHand>(harness: &mut Harness) -> Result<(), BenchError> {
+    if !harness.wants(F::NAME) {
         return Ok(());
     }
     let cpus = harness.settings.cpus;
-    let batches: [Arc<[B]>; 2] = [0, 1].map(|source| batches(source, harness.settings.smoke));
-    let mut expected = Sums::none();
-    batches
-        .iter()
-        .flat_map(|source| source.iter())
-        .for_each(|batch| expected.add(batch));
-    let (batches, expected) = (&batches, &expected);
+    let input = &Input::<F>::new(harness.settings.smoke);
     harness.measure(Contest {
-        name: B::NAME.to_owned(),
+        name: F::NAME.to_owned(),
         unit: "rows/s",
         measure: Measure::Rate,
         baseline_name: "two threads by hand",
         count: 1,
-        ours: Box::new(|count| run_job(cpus, batches, count, expected)),
-        baseline: Box::new(|count| run_by_hand(cpus, batches, count, expected)),
+        ours: Box::new(|count| run_job(cpus, input, count)),
+        baseline: Box::new(|count| run_by_hand(cpus, input, count)),
     })
 }
 
-fn batches<B: Form>(source: i64, smoke: bool) -> Arc<[B]> {
+/// The batches of both sources, and what the rows of both come to.
+pub(crate) struct Input<F: Form> {
+    batches: [Arc<[F::Batch]>; 2],
+    pub(crate) expected: Sums,
+}
+
+impl<F: Form> Input<F> {
+    /// `smoke` makes small ones.
+    pub(crate) fn new(smoke: bool) -> Self {
+        let rows = rows(smoke);
+        let mut expected = Sums::none();
+        for (key, value) in rows.iter().flatten().flatten() {
+            expected.add(*key, *value);
+        }
+        Self {
+            batches: rows.map(|batches| batches.iter().map(|rows| F::of(rows)).collect()),
+            expected,
+        }
+    }
+
+    /// Of a run that took all of it `count` times.
+    pub(crate) fn sample(&self, count: u64, wall: Duration, spent: Spent) -> Sample {
+        let all = || self.batches.iter().flat_map(|source| source.iter());
+        let rows: usize = all().map(Payload::rows).sum();
+        let bytes: usize = all().map(Payload::bytes).sum();
+        Sample::rate(rows as u64 * count, wall, spent, bytes as u64 * count)
+    }
+}
+
+/// The rows of both sources, batch by batch.
+pub(crate) fn rows(smoke: bool) -> [Vec<Vec<Keyed>>; 2] {
     let rows = if smoke { SMOKE_BATCH_ROWS } else { BATCH_ROWS };
-    let batch = |batch: i64| {
-        let row = |row: i64| {
-            let number = (batch * rows + row) * 2 + source;
-            (
-                number.wrapping_mul(48_271) % 65_521 % KEYS * KEY_STEP,
-                number,
-            )
-        };
-        B::of(&(0..rows).map(row).collect::<Vec<_>>())
+    let row = |number: i64| {
+        let key = number.wrapping_mul(48_271) % 65_521 % KEYS * KEY_STEP;
+        (key, number)
     };
-    (0..BATCHES).map(batch).collect()
+    [0, 1].map(|source| {
+        let batch = |batch: i64| {
+            let all = (0..rows).map(|at| row((batch * rows + at) * 2 + source));
+            all.collect()
+        };
+        (0..BATCHES).map(batch).collect()
+    })
 }
 
-fn sample<B: Form>(batches: &[Arc<[B]>; 2], count: u64, wall: Duration, spent: Spent) -> Sample {
-    let all = || batches.iter().flat_map(|source| source.iter());
-    let rows: usize = all().map(Payload::rows).sum();
-    let bytes: usize = all().map(Payload::bytes).sum();
-    Sample::rate(rows as u64 * count, wall, spent, bytes as u64 * count)
-}
-
-fn run_job<B: Form>(
+pub(crate) fn run_job<F: Form>(
     cpus: CpuPair,
-    batches: &[Arc<[B]>; 2],
+    input: &Input<F>,
     count: u64,
-    expected: &Sums,
 ) -> Result<Sample, BenchError> {
-    let job = Job::new("exchange");
-    let all = Arc::new(Mutex::new(Sums::none()));
-    let (sources, repeats) = (batches.clone(), usize::try_from(count)?);
-    let stream: Stream<B> = job.source("memory", move |subtask| {
-        let batches = &sources[subtask.index as usize];
-        let batches = std::iter::repeat_n(batches, repeats).flat_map(|batches| batches.iter());
-        Ok(MemorySource::new(batches.cloned().map(StreamElement::Data)))
-    });
-    let sums = Arc::clone(&all);
-    stream.exchange(B::by_key()).sink_with("sums", move |_| {
-        Ok(SumSink {
-            sums: Sums::none(),
-            all: Arc::clone(&sums),
-        })
-    });
+    let (job, all) = said(input, count)?;
     let options = PlanOptions {
         parallelism: Parallelism::new(2)?,
         workers: vec![Some(cpus.first.0), Some(cpus.second.0)],
@@ -278,46 +311,84 @@ fn run_job<B: Form>(
     };
     let plan = Plan::new(job.into_graph(), &options)?;
     let before = Spent::of_process();
-    let report = start(&plan, &RunOptions::default())?.wait();
+    let elapsed = ended(start(&plan, &RunOptions::default())?)?;
     let spent = Spent::of_process() - before;
-    if !matches!(report.outcome, JobOutcome::Ended) {
-        let outcome = report.outcome;
-        return Err(BenchError::new(format!("the job ended as {outcome:?}")));
-    }
     let sums = all.lock().map_err(|_| BenchError::new("a sink panicked"))?;
-    sums.require(&expected.times(count))?;
-    Ok(sample(batches, count, report.elapsed, spent))
+    sums.require(&input.expected.times(count))?;
+    Ok(input.sample(count, elapsed, spent))
 }
 
-fn run_by_hand<B: Form>(
-    cpus: CpuPair,
-    batches: &[Arc<[B]>; 2],
+/// The exchange as a job, whose sinks leave their sums where this tells.
+///
+/// # Errors
+/// When nobody could go so often over the input.
+pub(crate) fn said<F: Form>(
+    input: &Input<F>,
     count: u64,
-    expected: &Sums,
+) -> Result<(Job, Arc<Mutex<Sums>>), BenchError> {
+    let job = Job::new("exchange");
+    let all = Arc::new(Mutex::new(Sums::none()));
+    let (sources, repeats) = (input.batches.clone(), usize::try_from(count)?);
+    let stream: Stream<F::Batch> = job.source("memory", move |subtask| {
+        let batches = &sources[subtask.index as usize];
+        let batches = std::iter::repeat_n(batches, repeats).flat_map(|batches| batches.iter());
+        Ok(MemorySource::new(batches.cloned().map(StreamElement::Data)))
+    });
+    let sums = Arc::clone(&all);
+    stream.exchange(F::by_key()).sink_with("sums", move |_| {
+        Ok(SumSink::<F> {
+            sums: Sums::none(),
+            all: Arc::clone(&sums),
+            form: PhantomData,
+        })
+    });
+    Ok((job, all))
+}
+
+/// Waits for the end of a job, and tells how long it ran.
+///
+/// # Errors
+/// When it failed.
+pub(crate) fn ended(job: JobHandle) -> Result<Duration, BenchError> {
+    let report = job.wait();
+    match report.outcome {
+        JobOutcome::Ended => Ok(report.elapsed),
+        outcome => Err(BenchError::new(format!("the job ended as {outcome:?}"))),
+    }
+}
+
+fn run_by_hand<F: ByHand>(
+    cpus: CpuPair,
+    input: &Input<F>,
+    count: u64,
 ) -> Result<Sample, BenchError> {
     let (to_second, from_first) = rtrb::RingBuffer::new(RING_PARTS);
     let (to_first, from_second) = rtrb::RingBuffer::new(RING_PARTS);
     let pair = run_pair(
         cpus,
-        || Party::new(0, to_second, from_second).run(&batches[0], count),
-        || Party::new(1, to_first, from_first).run(&batches[1], count),
+        || Party::<F>::new(0, to_second, from_second).run(&input.batches[0], count),
+        || Party::<F>::new(1, to_first, from_first).run(&input.batches[1], count),
     )?;
     let mut sums = pair.first;
     sums.add_all(&pair.second);
-    sums.require(&expected.times(count))?;
-    Ok(sample(batches, count, pair.wall, pair.spent))
+    sums.require(&input.expected.times(count))?;
+    Ok(input.sample(count, pair.wall, pair.spent))
 }
 
 /// One of the two threads.
-struct Party<B> {
+struct Party<F: Form> {
     number: usize,
-    to_other: Option<rtrb::Producer<B>>,
-    from_other: rtrb::Consumer<B>,
+    to_other: Option<rtrb::Producer<F::Batch>>,
+    from_other: rtrb::Consumer<F::Batch>,
     sums: Sums,
 }
 
-impl<B: Form> Party<B> {
-    fn new(number: usize, to_other: rtrb::Producer<B>, from_other: rtrb::Consumer<B>) -> Self {
+impl<F: ByHand> Party<F> {
+    fn new(
+        number: usize,
+        to_other: rtrb::Producer<F::Batch>,
+        from_other: rtrb::Consumer<F::Batch>,
+    ) -> Self {
         Self {
             number,
             to_other: Some(to_other),
@@ -326,15 +397,15 @@ impl<B: Form> Party<B> {
         }
     }
 
-    fn run(mut self, batches: &[B], count: u64) -> Sums {
+    fn run(mut self, batches: &[F::Batch], count: u64) -> Sums {
         for _ in 0..count {
             for batch in batches {
-                let [first, second] = batch.split();
+                let [first, second] = F::split(batch);
                 let (own, others) = match self.number {
                     0 => (first, second),
                     _ => (second, first),
                 };
-                self.sums.add(&own);
+                self.sums.add_batch::<F>(&own);
                 self.pass_on(others);
                 self.take();
             }
@@ -351,7 +422,7 @@ impl<B: Form> Party<B> {
         self.sums
     }
 
-    fn pass_on(&mut self, mut part: B) {
+    fn pass_on(&mut self, mut part: F::Batch) {
         let mut backoff = Backoff::light();
         while let Some(to_other) = &mut self.to_other {
             match to_other.push(part) {
@@ -368,7 +439,7 @@ impl<B: Form> Party<B> {
     fn take(&mut self) -> bool {
         let mut some = false;
         while let Ok(part) = self.from_other.pop() {
-            self.sums.add(&part);
+            self.sums.add_batch::<F>(&part);
             some = true;
         }
         some
@@ -381,6 +452,6 @@ fn thread_of(key: i64) -> usize {
     (key.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63) as usize
 }
 
-fn ints(batch: &RecordBatch, column: usize) -> &[i64] {
+pub(crate) fn ints(batch: &RecordBatch, column: usize) -> &[i64] {
     batch.column(column).as_primitive::<Int64Type>().values()
 }

@@ -6,7 +6,7 @@
 
 mod by_key;
 mod data;
-mod exchange;
+pub(crate) mod exchange;
 mod flights;
 mod memory;
 mod nexmark;

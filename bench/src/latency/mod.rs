@@ -4,9 +4,10 @@
 //! counts from when it was due: what a stall delays is late, and is not left out. The other
 //! process takes each batch in and sends it on; both are pinned.
 
+pub(crate) mod closed_loop;
 mod local;
-mod ours;
-mod raw_tcp;
+pub(crate) mod ours;
+pub(crate) mod raw_tcp;
 pub(crate) mod road;
 pub(crate) mod schedule;
 pub(crate) mod shared;
@@ -34,7 +35,7 @@ use schedule::{OpenLoop, Schedule};
 pub(crate) use local::Carrier;
 
 /// Batches of a run that is only checked; calibration begins with it.
-const SMOKE_TRIPS: u64 = 50;
+pub(crate) const SMOKE_TRIPS: u64 = 50;
 
 /// Round trips by which it is found out how long a frame is.
 const FRAME_TRIPS: u64 = 100;
@@ -272,7 +273,7 @@ pub(crate) fn run_locally(
 
 /// # Errors
 /// When not all that was sent came to the other party.
-fn require_answers(answered: u64, sent: u64) -> Result<(), BenchError> {
+pub(crate) fn require_answers(answered: u64, sent: u64) -> Result<(), BenchError> {
     if answered == sent {
         return Ok(());
     }
@@ -283,14 +284,14 @@ fn require_answers(answered: u64, sent: u64) -> Result<(), BenchError> {
 
 /// What the other process says at the end.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Answered {
-    count: u64,
-    spent: Spent,
+pub(crate) struct Answered {
+    pub(crate) count: u64,
+    pub(crate) spent: Spent,
 }
 
 impl Answered {
     /// So many, and all that this process has taken.
-    fn now(count: u64) -> Self {
+    pub(crate) fn now(count: u64) -> Self {
         Self {
             count,
             spent: Spent::of_process(),

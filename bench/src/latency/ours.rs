@@ -196,7 +196,24 @@ fn push(
     }
 }
 
-fn batches() -> Result<Vec<RecordBatch>, BenchError> {
+/// # Errors
+/// When another batch than was sent came back.
+pub(crate) fn require_answer(
+    number: u64,
+    sent: &RecordBatch,
+    answer: Option<&RecordBatch>,
+) -> Result<(), BenchError> {
+    match answer {
+        Some(answer) if answer.columns() == sent.columns() => Ok(()),
+        _ => Err(BenchError::new(format!("another answer to {number} came"))),
+    }
+}
+
+/// Different batches of one row.
+///
+/// # Errors
+/// When they cannot be made, which nothing is known to lead to.
+pub(crate) fn batches() -> Result<Vec<RecordBatch>, BenchError> {
     let schema: SchemaRef = Arc::new(Schema::new(vec![
         Field::new("event_time", DataType::Int64, true),
         Field::new("value", DataType::Int64, false),

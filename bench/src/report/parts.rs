@@ -13,7 +13,7 @@ use crate::progress::{LINES, Progress};
 use crate::rerun;
 
 /// All parts, in their order.
-const PARTS: [&str; 8] = [
+const PARTS: [&str; 9] = [
     "ring",
     "edge --transport local",
     "edge --transport socket",
@@ -22,6 +22,7 @@ const PARTS: [&str; 8] = [
     "latency --transport shared",
     "columnar",
     "job",
+    "peers",
 ];
 
 /// The last part: nothing else is to disturb it.

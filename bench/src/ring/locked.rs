@@ -76,14 +76,6 @@ impl<T: Send, const ALWAYS: bool> Input<T> for Half<T, ALWAYS> {
         }
         Ok(())
     }
-
-    fn put_chunk(&mut self, values: &mut impl Iterator<Item = T>, max: usize) -> usize {
-        let mut put = 0;
-        for value in values.take(max) {
-            put += usize::from(self.put(value).is_ok());
-        }
-        put
-    }
 }
 
 impl<T: Send, const ALWAYS: bool> Output<T> for Half<T, ALWAYS> {
@@ -98,16 +90,5 @@ impl<T: Send, const ALWAYS: bool> Output<T> for Half<T, ALWAYS> {
             shared.not_full.notify_one();
         }
         value
-    }
-
-    fn take_chunk(&mut self, max: usize, mut each: impl FnMut(T)) -> usize {
-        let mut taken = 0;
-        while taken < max
-            && let Some(value) = self.take()
-        {
-            each(value);
-            taken += 1;
-        }
-        taken
     }
 }

@@ -3,22 +3,23 @@
 //! All hold 1024 elements. Ours runs as it does in a job, with waking on: every push and pop
 //! looks whether the other side sleeps.
 
-mod load;
+pub(crate) mod load;
 mod locked;
 mod ours;
-mod queue;
+pub(crate) mod queue;
 pub(crate) mod round_trip;
 mod rtrb_queue;
-mod stream;
+pub(crate) mod stream;
 
 use crate::contest::{Contest, Harness, Measure};
 use crate::error::BenchError;
 
 use load::{Batches, Lines, Load, Words};
-use locked::{Locked, LockedOnEdge};
-use ours::Ours;
 use queue::{Mode, Queue};
-use rtrb_queue::Rtrb;
+
+pub(crate) use locked::{Locked, LockedOnEdge};
+pub(crate) use ours::Ours;
+pub(crate) use rtrb_queue::Rtrb;
 
 /// Elements that every queue holds at most.
 pub(crate) const CAPACITY_ELEMENTS: usize = 1024;
@@ -44,7 +45,7 @@ pub(crate) fn measure(harness: &mut Harness) -> Result<(), BenchError> {
 }
 
 fn measure_load<L: Load>(harness: &mut Harness, load: &L) -> Result<(), BenchError> {
-    for mode in [Mode::Single, Mode::Chunk] {
+    for mode in Mode::ALL {
         compare::<L, Rtrb>(harness, load, mode)?;
         compare::<L, Locked>(harness, load, mode)?;
         compare::<L, LockedOnEdge>(harness, load, mode)?;

@@ -1,5 +1,7 @@
 //! What a queue must offer to take part.
 
+use crate::backoff::Backoff;
+
 use super::CHUNK_ELEMENTS;
 
 /// A bounded queue from one thread to another.
@@ -18,9 +20,23 @@ pub(crate) trait Input<T>: Send {
     /// Puts one element, or gives it back where there is no room.
     fn put(&mut self, value: T) -> Result<(), T>;
 
-    /// Puts up to `max` elements of `values`, as far as there is room, in one go where the
-    /// queue has a way to do so. Returns how many.
-    fn put_chunk(&mut self, values: &mut impl Iterator<Item = T>, max: usize) -> usize;
+    /// Puts up to `max` elements of `values`, as far as there is room, in one go. A queue that
+    /// has no way to do so puts one after the other, and waits for room for each. Returns how
+    /// many.
+    fn put_chunk(&mut self, values: &mut impl Iterator<Item = T>, max: usize) -> usize {
+        let mut backoff = Backoff::light();
+        let mut put = 0;
+        for value in values.take(max) {
+            let mut result = self.put(value);
+            while let Err(rejected) = result {
+                backoff.pause();
+                result = self.put(rejected);
+            }
+            backoff.reset();
+            put += 1;
+        }
+        put
+    }
 }
 
 /// Where a queue gives elements.
@@ -30,7 +46,16 @@ pub(crate) trait Output<T>: Send {
 
     /// Gives up to `max` elements to `each`, in one go where the queue has a way to do so.
     /// Returns how many.
-    fn take_chunk(&mut self, max: usize, each: impl FnMut(T)) -> usize;
+    fn take_chunk(&mut self, max: usize, mut each: impl FnMut(T)) -> usize {
+        let mut taken = 0;
+        while taken < max
+            && let Some(value) = self.take()
+        {
+            each(value);
+            taken += 1;
+        }
+        taken
+    }
 }
 
 /// How elements are put and taken.
@@ -43,6 +68,8 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
+    pub(crate) const ALL: [Self; 2] = [Self::Single, Self::Chunk];
+
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Single => "single",

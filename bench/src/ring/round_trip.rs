@@ -84,7 +84,11 @@ pub(crate) fn futex(cpus: CpuPair, count: u64) -> Result<Sample, BenchError> {
     )
 }
 
-fn there_and_back(
+/// The median of `count` round trips, each of which begins when the one before is back.
+///
+/// # Errors
+/// As for [`spinning`].
+pub(crate) fn there_and_back(
     cpus: CpuPair,
     count: u64,
     mut ask: impl FnMut(u64) -> u64 + Send,

@@ -111,7 +111,7 @@ mod tests {
 
     fn moves<L: Load, Q: Queue<L::Element>>(load: &L) {
         let cpus = CpuPair::choose(None).unwrap();
-        for mode in [Mode::Single, Mode::Chunk] {
+        for mode in Mode::ALL {
             let sample = run::<L, Q>(cpus, load, mode, 3_001).unwrap();
             assert!(sample.value > 0.0 && sample.value.is_finite());
             assert_eq!(sample.bytes, 3_001 * load.bytes());

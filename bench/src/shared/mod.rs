@@ -3,6 +3,8 @@
 //! Both processes of a case are this program. They meet at a Unix socket whose name the one tells
 //! the other on its command line, and pass over it what else they need.
 
+#[cfg(feature = "aeron")]
+pub(crate) mod aeron;
 #[cfg(feature = "iceoryx2")]
 pub(crate) mod iceoryx;
 pub(crate) mod linked;

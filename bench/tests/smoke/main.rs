@@ -2,6 +2,7 @@
 //! the results hold, and what they print is what `docs/PERFORMANCE.md` describes. Method: the
 //! subcommands are run in this process, and their JSON is read back.
 
+mod peers;
 mod rates;
 
 use std::path::Path;

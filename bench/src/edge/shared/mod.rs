@@ -45,8 +45,13 @@ pub(crate) enum Carrier {
     /// iceoryx2's publish-subscribe.
     #[cfg(feature = "iceoryx2")]
     Iceoryx,
+    /// Aeron's IPC.
+    #[cfg(feature = "aeron")]
+    Aeron,
     /// A Unix stream, a message a write.
     UnixStream,
+    /// A pipe, a message a write.
+    Pipe,
 }
 
 impl Carrier {
@@ -57,7 +62,10 @@ impl Carrier {
         Self::Memfd(Copied::Streaming),
         #[cfg(feature = "iceoryx2")]
         Self::Iceoryx,
+        #[cfg(feature = "aeron")]
+        Self::Aeron,
         Self::UnixStream,
+        Self::Pipe,
     ];
 
     /// As a word of the command line.
@@ -69,7 +77,10 @@ impl Carrier {
             Self::Memfd(Copied::Streaming) => "memfd-streaming",
             #[cfg(feature = "iceoryx2")]
             Self::Iceoryx => "iceoryx2",
+            #[cfg(feature = "aeron")]
+            Self::Aeron => "aeron",
             Self::UnixStream => "unix-stream",
+            Self::Pipe => "pipe",
         }
     }
 }
@@ -221,7 +232,10 @@ pub(crate) fn bare_ring(
 }
 
 /// Something else moves `count` messages.
-fn carried(
+///
+/// # Errors
+/// When one is lost, doubled, changed or out of order, or a process cannot be started or pinned.
+pub(crate) fn carried(
     cpus: CpuPair,
     carrier: Carrier,
     message_bytes: usize,

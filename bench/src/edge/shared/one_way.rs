@@ -1,12 +1,17 @@
 //! Messages one way, over whatever carries them.
 
+use std::fs::File;
 use std::io::{Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
 use ringway_shm::Bell;
+use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
-use crate::edge::socket::{Idle, Meter, Received, Total, sum_of_words};
+use crate::edge::socket::{Idle, Meter, Received, Total};
 use crate::error::BenchError;
+#[cfg(feature = "aeron")]
+use crate::shared::aeron;
 use crate::shared::linked::{link_in, link_out};
 use crate::shared::meeting::{Meeting, join, pass, take};
 use crate::shared::memfd::{RingIn, RingOut};
@@ -15,8 +20,15 @@ use crate::shared::{WayIn, WayOut};
 use super::Carrier;
 use super::payload::{Payloads, add};
 
-/// Bytes of a read of a Unix stream at most.
+/// Bytes of a read of a Unix stream or a pipe at most.
 const READ_BYTES: usize = 1 << 20;
+
+/// The number of a stream of Aeron.
+#[cfg(feature = "aeron")]
+const AERON_STREAM: i32 = 1;
+
+/// Bytes that a pipe holds.
+const PIPE_BYTES: usize = 1 << 20;
 
 /// What goes where.
 #[derive(Clone, Debug)]
@@ -56,12 +68,20 @@ pub(super) fn send(
             let way = services.publisher(&course.meeting, bytes)?;
             push_all(way, &mut stream, payloads, course.count)
         }
-        Carrier::UnixStream => {
-            let meter = Meter::start();
-            for message in payloads.messages(course.count) {
-                stream.write_all(message)?;
-            }
-            Ok(meter)
+        #[cfg(feature = "aeron")]
+        Carrier::Aeron => {
+            let driver = aeron::Driver::start(&mut stream)?;
+            let way = driver.client().publication(AERON_STREAM)?.connected();
+            push_all(way, &mut stream, payloads, course.count)
+        }
+        Carrier::UnixStream => write_all(stream, payloads, course.count),
+        Carrier::Pipe => {
+            let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+            // As much as anybody may have; with less it is slower.
+            fcntl_setpipe_size(&writer, PIPE_BYTES)?;
+            pass(&stream, &[reader.as_fd()])?;
+            drop(reader);
+            write_all(File::from(writer), payloads, course.count)
         }
         Carrier::Edge => Err(BenchError::new("an edge carries batches")),
     }
@@ -80,6 +100,15 @@ fn push_all(
     way.publish();
     // It closes the stream when it has everything; until then it may need this end.
     stream.read_exact(&mut [0]).unwrap_err();
+    Ok(meter)
+}
+
+/// A message a write; the end is the end of the stream.
+fn write_all(mut stream: impl Write, payloads: &Payloads, count: u64) -> Result<Meter, BenchError> {
+    let meter = Meter::start();
+    for message in payloads.messages(count) {
+        stream.write_all(message)?;
+    }
     Ok(meter)
 }
 
@@ -108,7 +137,25 @@ pub(super) fn receive(course: &Course) -> Result<Received, BenchError> {
             let _stream = join(&course.meeting)?;
             pop_all(way, course.count)
         }
+        #[cfg(feature = "aeron")]
+        Carrier::Aeron => {
+            let mut stream = join(&course.meeting)?;
+            let client = aeron::Client::join(&mut stream)?;
+            let mut way = client.subscription(AERON_STREAM)?;
+            let meter = Meter::start();
+            let mut total = Total::default();
+            while total.rows < course.count {
+                if !way.pop_some(|message| add(&mut total, message))? {
+                    way.wait()?;
+                }
+            }
+            Ok(meter.received(total))
+        }
         Carrier::UnixStream => read_all(join(&course.meeting)?, course),
+        Carrier::Pipe => {
+            let [reader] = take(&join(&course.meeting)?)?;
+            read_all(File::from(reader), course)
+        }
         Carrier::Edge => Err(BenchError::new("an edge carries batches")),
     }
 }
@@ -124,7 +171,7 @@ fn pop_all(mut way: impl WayOut, count: u64) -> Result<Received, BenchError> {
     Ok(meter.received(total))
 }
 
-fn read_all(mut stream: UnixStream, course: &Course) -> Result<Received, BenchError> {
+fn read_all(mut stream: impl Read, course: &Course) -> Result<Received, BenchError> {
     let meter = Meter::start();
     let bytes = course.message_bytes;
     let mut buffer = vec![0; READ_BYTES.next_multiple_of(bytes.max(1))];
@@ -136,10 +183,8 @@ fn read_all(mut stream: UnixStream, course: &Course) -> Result<Received, BenchEr
         }
         held += read;
         let whole = held / bytes * bytes;
-        total.rows += (whole / bytes) as u64;
-        for message in buffer[..whole].chunks_exact(bytes) {
-            total.sum = total.sum.wrapping_add(sum_of_words(message));
-        }
+        let messages = buffer[..whole].chunks_exact(bytes);
+        messages.for_each(|message| add(&mut total, message));
         buffer.copy_within(whole..held, 0);
         held -= whole;
     }

@@ -6,6 +6,12 @@ use crate::edge::socket::{PREBUILT_BYTES, Total, sum_of_words};
 const MESSAGES_MIN: usize = 4;
 const MESSAGES_MAX: usize = 1024;
 
+/// By which numbers are spread over all words.
+const SPREAD: u64 = 0x5851_f42d_4c95_7f2d;
+
+/// How far the first word of a message is from that of the one before.
+const STEP: u64 = SPREAD << 32;
+
 /// Messages that go round, as many bytes of them as there are of batches.
 pub(crate) struct Payloads {
     messages: Vec<Vec<u8>>,
@@ -17,7 +23,7 @@ impl Payloads {
         let count = (PREBUILT_BYTES / message_bytes).clamp(MESSAGES_MIN, MESSAGES_MAX);
         let message = |number: usize| {
             let words = (0..message_bytes.div_ceil(8)).map(|word| (number << 32 | word) as u64);
-            let words = words.map(|word| word.wrapping_mul(0x5851_f42d_4c95_7f2d));
+            let words = words.map(|word| word.wrapping_mul(SPREAD));
             let mut bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
             bytes.truncate(message_bytes);
             bytes
@@ -35,13 +41,13 @@ impl Payloads {
     }
 
     /// The first `count` messages.
-    pub(super) fn messages(&self, count: u64) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn messages(&self, count: u64) -> impl Iterator<Item = &[u8]> {
         let all = self.messages.iter().cycle().take(count as usize);
         all.map(Vec::as_slice)
     }
 
     /// What they come to.
-    pub(super) fn total(&self, count: u64) -> Total {
+    pub(crate) fn total(&self, count: u64) -> Total {
         let mut total = Total::default();
         let all = self.totals.len() as u64;
         for (at, message) in self.totals.iter().enumerate() {
@@ -49,14 +55,18 @@ impl Payloads {
             total.rows += message.rows * times;
             total.sum = total.sum.wrapping_add(message.sum.wrapping_mul(times));
         }
-        total
+        total.in_rounds(&self.totals, count)
     }
 }
 
 /// Adds a message, which is read to the end; it counts as a row.
 #[inline]
-pub(super) fn add(total: &mut Total, message: &[u8]) {
+pub(crate) fn add(total: &mut Total, message: &[u8]) {
     total.rows += 1;
+    let first = message
+        .first_chunk()
+        .map_or(0, |word| i64::from_le_bytes(*word));
+    total.follow(first, first, STEP.cast_signed());
     total.sum = total.sum.wrapping_add(sum_of_words(message));
 }
 
@@ -76,6 +86,26 @@ mod tests {
                 }
                 assert_eq!(total, payloads.total(count));
             }
+        }
+    }
+
+    #[test]
+    fn messages_that_are_lost_doubled_or_swapped_are_found() {
+        let payloads = Payloads::of(64);
+        let comes_to = |order: &[usize]| {
+            let messages: Vec<&[u8]> = payloads.messages(4).collect();
+            let mut total = Total::default();
+            order.iter().for_each(|at| add(&mut total, messages[*at]));
+            total.require(payloads.total(4)).is_ok()
+        };
+        assert!(comes_to(&[0, 1, 2, 3]));
+        for wrong in [
+            &[0, 1, 3][..],
+            &[0, 1, 1, 2, 3],
+            &[1, 0, 2, 3],
+            &[0, 1, 3, 2],
+        ] {
+            assert!(!comes_to(wrong), "{wrong:?}");
         }
     }
 }

@@ -1,9 +1,11 @@
-//! Arrow Flight: batches put to a server, as one would move them between services today.
+//! Arrow Flight: batches put to a server, or exchanged with it, as one would move them between
+//! services today.
 
 use std::net::{SocketAddr, TcpListener};
 use std::pin::Pin;
 use std::sync::Mutex;
 
+use arrow::array::RecordBatch;
 use arrow_flight::decode::FlightRecordBatchStream;
 use arrow_flight::encode::FlightDataEncoderBuilder;
 use arrow_flight::error::FlightError;
@@ -13,12 +15,14 @@ use arrow_flight::{
     HandshakeRequest, HandshakeResponse, PollInfo, PutResult, SchemaResult, Ticket,
 };
 use futures_lite::{Stream, StreamExt, stream};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Server};
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::error::BenchError;
+use crate::latency::ours::require_answer;
+use crate::latency::road::Times;
 
 use super::coalesced::runtime;
 use super::load::{Load, Prebuilt, Total};
@@ -27,42 +31,93 @@ use super::peer::{Meter, Received};
 /// Bytes of a message at most: as many as a batch needs, so that none is split.
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
+/// What is called at the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    /// `DoPut`.
+    Put,
+    /// `DoExchange`, which answers with nothing.
+    Exchange,
+}
+
 /// Puts `count` batches, and waits until the server says that it has them.
 ///
 /// # Errors
 /// When the server fails.
 pub(super) fn send(
     to: SocketAddr,
+    call: Call,
     load: Load,
     prebuilt: &Prebuilt,
     count: u64,
 ) -> Result<Meter, BenchError> {
     runtime()?.block_on(async {
-        let channel = Channel::from_shared(format!("http://{to}"))?.tcp_nodelay(true);
-        let mut client = FlightClient::new(channel.connect().await?);
+        let mut client = client(to).await?;
         let meter = Meter::start();
         let data = FlightDataEncoderBuilder::new()
             .with_schema(load.schema())
             .with_max_flight_data_size(MESSAGE_BYTES_MAX)
             .build(stream::iter(prebuilt.batches(count).map(Ok)));
-        let mut answers = client.do_put(data).await?;
-        while let Some(answer) = answers.next().await {
-            answer?;
+        match call {
+            Call::Put => {
+                let mut answers = client.do_put(data).await?;
+                while let Some(answer) = answers.next().await {
+                    answer?;
+                }
+            }
+            Call::Exchange => {
+                let mut answers = client.do_exchange(data).await?;
+                while let Some(answer) = answers.next().await {
+                    answer?;
+                }
+            }
         }
         Ok(meter)
     })
 }
 
-/// Serves one put, and ends.
+/// Sends batches by `DoExchange`, one after the other, and waits for each to come back.
+///
+/// # Errors
+/// When the server fails, or another batch comes back.
+pub(crate) fn ask(to: SocketAddr, asked: &[RecordBatch], count: u64) -> Result<Times, BenchError> {
+    runtime()?.block_on(async {
+        let mut client = client(to).await?;
+        let (out, sent) = mpsc::channel(1);
+        let sent = stream::unfold(sent, |mut sent: mpsc::Receiver<RecordBatch>| async {
+            sent.recv().await.map(|batch| (Ok(batch), sent))
+        });
+        let data = FlightDataEncoderBuilder::new().build(sent);
+        let mut answers = client.do_exchange(data).await?;
+        let mut times = Times::begin();
+        for (number, batch) in (0..count).zip(asked.iter().cycle()) {
+            out.send(batch.clone()).await?;
+            let answer = answers.next().await;
+            times.is_back();
+            require_answer(number, batch, answer.transpose()?.as_ref())?;
+        }
+        Ok(times)
+    })
+}
+
+async fn client(to: SocketAddr) -> Result<FlightClient, BenchError> {
+    let channel = Channel::from_shared(format!("http://{to}"))?.tcp_nodelay(true);
+    Ok(FlightClient::new(channel.connect().await?))
+}
+
+/// Serves one call, and ends. What is exchanged is sent back where `echoes` says so.
 ///
 /// # Errors
 /// When it cannot serve, or something else comes.
-pub(super) fn receive(listener: TcpListener) -> Result<Received, BenchError> {
+pub(crate) fn receive(listener: TcpListener, echoes: bool) -> Result<Received, BenchError> {
     listener.set_nonblocking(true)?;
     runtime()?.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let (sender, received) = oneshot::channel();
-        let sink = PutSink(Mutex::new(Some(sender)));
+        let sink = Sink {
+            echoes,
+            received: Mutex::new(Some(sender)),
+        };
         let service = FlightServiceServer::new(sink).max_decoding_message_size(MESSAGE_BYTES_MAX);
         let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
         let server = Server::builder()
@@ -80,17 +135,79 @@ pub(super) fn receive(listener: TcpListener) -> Result<Received, BenchError> {
     })
 }
 
-/// Takes one put.
-struct PutSink(Mutex<Option<oneshot::Sender<Received>>>);
+/// Takes one call.
+struct Sink {
+    echoes: bool,
+    received: Mutex<Option<oneshot::Sender<Received>>>,
+}
+
+impl Sink {
+    /// Takes all batches, and says what has come.
+    async fn take(&self, request: Request<Streaming<FlightData>>) -> Result<(), Status> {
+        let mut come = Come::begin(self);
+        let mut batches = batches(request);
+        while let Some(batch) = batches.next().await {
+            come.total.add(&batch?);
+        }
+        Ok(())
+    }
+
+    /// Sends every batch back, and says at the end what has come.
+    fn send_back(&self, request: Request<Streaming<FlightData>>) -> Answers<FlightData> {
+        let mut come = Come::begin(self);
+        let batches = batches(request).map(move |batch| {
+            // All of it goes with the stream, which it tells the end of.
+            let come = &mut come;
+            let batch = batch?;
+            come.total.add(&batch);
+            Ok(batch)
+        });
+        let data = FlightDataEncoderBuilder::new().build(batches);
+        Box::pin(data.map(|data| data.map_err(Status::from)))
+    }
+}
+
+fn batches(request: Request<Streaming<FlightData>>) -> FlightRecordBatchStream {
+    let data = request.into_inner();
+    let data = data.map(|data| data.map_err(FlightError::from));
+    FlightRecordBatchStream::new_from_flight_data(data)
+}
+
+/// What has come so far; it is told at the end.
+struct Come {
+    meter: Meter,
+    total: Total,
+    received: Option<oneshot::Sender<Received>>,
+}
+
+impl Come {
+    fn begin(sink: &Sink) -> Self {
+        let received = sink.received.lock();
+        Self {
+            meter: Meter::start(),
+            total: Total::default(),
+            received: received.ok().and_then(|mut sender| sender.take()),
+        }
+    }
+}
+
+impl Drop for Come {
+    fn drop(&mut self) {
+        if let Some(sender) = self.received.take() {
+            // Nobody waits any more when the process is about to end.
+            let _ = sender.send(self.meter.received(self.total));
+        }
+    }
+}
 
 type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 fn not_served<T>() -> Result<Response<T>, Status> {
-    Err(Status::unimplemented("only put"))
+    Err(Status::unimplemented("only put and exchange"))
 }
 
 #[tonic::async_trait]
-impl FlightService for PutSink {
+impl FlightService for Sink {
     type HandshakeStream = Answers<HandshakeResponse>;
     type ListFlightsStream = Answers<FlightInfo>;
     type DoGetStream = Answers<FlightData>;
@@ -103,21 +220,7 @@ impl FlightService for PutSink {
         &self,
         request: Request<Streaming<FlightData>>,
     ) -> Result<Response<Self::DoPutStream>, Status> {
-        let meter = Meter::start();
-        let data = request
-            .into_inner()
-            .map(|data| data.map_err(FlightError::from));
-        let mut batches = FlightRecordBatchStream::new_from_flight_data(data);
-        let mut total = Total::default();
-        while let Some(batch) = batches.next().await {
-            total.add(&batch?);
-        }
-        let received = meter.received(total);
-        let sender = self.0.lock().ok().and_then(|mut sender| sender.take());
-        if let Some(sender) = sender {
-            // Nobody waits any more when the process is about to end.
-            let _ = sender.send(received);
-        }
+        self.take(request).await?;
         Ok(Response::new(Box::pin(stream::empty())))
     }
 
@@ -165,9 +268,13 @@ impl FlightService for PutSink {
 
     async fn do_exchange(
         &self,
-        _request: Request<Streaming<FlightData>>,
+        request: Request<Streaming<FlightData>>,
     ) -> Result<Response<Self::DoExchangeStream>, Status> {
-        not_served()
+        if self.echoes {
+            return Ok(Response::new(self.send_back(request)));
+        }
+        self.take(request).await?;
+        Ok(Response::new(Box::pin(stream::empty())))
     }
 
     async fn do_action(

@@ -37,11 +37,14 @@ pub(crate) struct Load {
     pub(crate) rows: usize,
 }
 
-/// Rows and their sum: that of all numbers, and of all texts as words.
+/// Rows and their sum: that of all numbers, and of all texts as words. And their order: how often
+/// a row did not begin where the one before ended, as where the prebuilt ones begin anew.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Total {
     pub(crate) rows: u64,
     pub(crate) sum: u64,
+    breaks: u64,
+    last: i64,
 }
 
 /// The batches of a load, made beforehand.
@@ -159,7 +162,7 @@ impl Prebuilt {
             total.rows += batch.rows * times;
             total.sum = total.sum.wrapping_add(batch.sum.wrapping_mul(times));
         }
-        total
+        total.in_rounds(&self.totals, count)
     }
 
     /// Bytes of the first `count` batches.
@@ -180,6 +183,9 @@ impl Total {
     pub(crate) fn add(&mut self, batch: &RecordBatch) {
         self.rows += batch.num_rows() as u64;
         let times = batch.column(0).as_primitive::<Int64Type>().values();
+        if let [first, .., last] | [first @ last] = times[..] {
+            self.follow(first, last, 1);
+        }
         self.sum = self.sum.wrapping_add(sum_of_words(times.inner()));
         let values = batch.column(1);
         self.sum = self.sum.wrapping_add(match values.data_type() {
@@ -193,6 +199,27 @@ impl Total {
                 sum_of_values(texts.value_offsets(), texts.value_data())
             }
         });
+    }
+
+    /// What was added begins at `first` and ends at `last`; it should begin `step` behind what was
+    /// added before.
+    #[inline]
+    pub(crate) fn follow(&mut self, first: i64, last: i64, step: i64) {
+        self.breaks += u64::from(first != self.last.wrapping_add(step));
+        self.last = last;
+    }
+
+    /// The same in the order of `count` that go round, of which `all` are one round.
+    pub(crate) fn in_rounds(self, all: &[Self], count: u64) -> Self {
+        let Some(last) = count.checked_sub(1) else {
+            return self;
+        };
+        let round = all.len() as u64;
+        Self {
+            breaks: count.div_ceil(round),
+            last: all[(last % round) as usize].last,
+            ..self
+        }
     }
 
     /// # Errors
@@ -258,6 +285,26 @@ mod tests {
                 assert_eq!(prebuilt.total(count), total);
                 assert_eq!(total.rows, count * load.rows as u64);
                 assert!(total.require(prebuilt.total(count + 1)).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn batches_that_are_lost_doubled_or_swapped_are_found() {
+        for rows in [1, 300] {
+            let kind = Kind::String100;
+            let prebuilt = Load { kind, rows }.prebuilt();
+            let comes_to = |order: &[usize]| {
+                let batches: Vec<RecordBatch> = prebuilt.batches(4).collect();
+                let mut total = Total::default();
+                order.iter().for_each(|at| total.add(&batches[*at]));
+                total.require(prebuilt.total(4)).is_ok()
+            };
+            assert!(comes_to(&[0, 1, 2, 3]));
+            assert!(!comes_to(&[0, 1, 3]), "one was lost");
+            assert!(!comes_to(&[0, 1, 1, 2, 3]), "one came twice");
+            for swapped in [[1, 0, 2, 3], [0, 2, 1, 3], [0, 1, 3, 2], [3, 1, 2, 0]] {
+                assert!(!comes_to(&swapped), "{swapped:?}");
             }
         }
     }

@@ -5,11 +5,14 @@
 //! buffers, and CPU time is that of both processes from the first byte on.
 
 mod coalesced;
-mod flight;
+pub(crate) mod flight;
+pub(crate) mod framed;
 mod load;
 mod ours;
 mod peer;
 mod raw_tcp;
+#[cfg(feature = "zeromq")]
+pub(crate) mod zeromq;
 
 use std::net::TcpListener;
 use std::str::FromStr;
@@ -22,6 +25,8 @@ use crate::contest::{Contest, Harness, Measure, Sample};
 use crate::cpus::CpuPair;
 use crate::error::BenchError;
 use crate::pinned::run_on;
+
+use flight::Call;
 
 pub(super) use load::PREBUILT_BYTES;
 pub(crate) use load::{Kind, Load, Prebuilt, Total, sum_of_words};
@@ -48,30 +53,48 @@ pub(crate) enum Carrier {
     EdgeV1,
     /// A TCP stream of which nothing is made.
     RawTcp,
+    /// The same, whose ends never sleep.
+    PolledTcp,
     /// tokio and Arrow's stream format.
     Coalesced,
+    /// tokio and a frame a batch.
+    Framed,
     /// Arrow Flight.
-    Flight,
+    Flight(Call),
+    /// ZeroMQ.
+    #[cfg(feature = "zeromq")]
+    ZeroMq,
 }
 
 impl Carrier {
-    const BASELINES: [Self; 3] = [Self::RawTcp, Self::Coalesced, Self::Flight];
+    const BASELINES: [Self; 3] = [Self::RawTcp, Self::Coalesced, Self::Flight(Call::Put)];
 
-    const ALL: [Self; 5] = [
+    const ALL: &[Self] = &[
         Self::Edge,
         Self::EdgeV1,
         Self::RawTcp,
+        Self::PolledTcp,
         Self::Coalesced,
-        Self::Flight,
+        Self::Framed,
+        Self::Flight(Call::Put),
+        Self::Flight(Call::Exchange),
+        #[cfg(feature = "zeromq")]
+        Self::ZeroMq,
     ];
 
-    const fn name(self) -> &'static str {
+    /// As the cases have it.
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Edge => "edge/socket",
             Self::EdgeV1 => "edge/socket-v1",
             Self::RawTcp => "raw tcp",
+            Self::PolledTcp => "raw tcp polled",
             Self::Coalesced => "tokio coalesced",
-            Self::Flight => "arrow-flight",
+            Self::Framed => "tokio framed",
+            Self::Flight(Call::Put) => "arrow-flight",
+            Self::Flight(Call::Exchange) => "arrow-flight exchange",
+            #[cfg(feature = "zeromq")]
+            Self::ZeroMq => "zeromq",
         }
     }
 
@@ -81,8 +104,13 @@ impl Carrier {
             Self::Edge => "edge",
             Self::EdgeV1 => "edge-v1",
             Self::RawTcp => "raw-tcp",
+            Self::PolledTcp => "polled-tcp",
             Self::Coalesced => "coalesced",
-            Self::Flight => "flight",
+            Self::Framed => "framed",
+            Self::Flight(Call::Put) => "flight",
+            Self::Flight(Call::Exchange) => "flight-exchange",
+            #[cfg(feature = "zeromq")]
+            Self::ZeroMq => "zeromq",
         }
     }
 }
@@ -91,7 +119,7 @@ impl FromStr for Carrier {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let mut all = Self::ALL.into_iter();
+        let mut all = Self::ALL.iter().copied();
         let found = all.find(|carrier| carrier.word() == text);
         found.ok_or_else(|| format!("there is no carrier {text:?}"))
     }
@@ -149,15 +177,19 @@ pub(crate) fn run(
     let meter = run_on(cpus.first, || match carrier {
         Carrier::Edge => ours::send(to, RemoteOptions::default(), prebuilt, count),
         Carrier::EdgeV1 => ours::send(to, RemoteOptions::version_1(), prebuilt, count),
-        Carrier::RawTcp => raw_tcp::send(to, &raw, count),
+        Carrier::RawTcp => raw_tcp::send(to, false, &raw, count),
+        Carrier::PolledTcp => raw_tcp::send(to, true, &raw, count),
         Carrier::Coalesced => coalesced::send(to, load, prebuilt, count),
-        Carrier::Flight => flight::send(to, load, prebuilt, count),
+        Carrier::Framed => framed::send(to, prebuilt, count),
+        Carrier::Flight(call) => flight::send(to, call, load, prebuilt, count),
+        #[cfg(feature = "zeromq")]
+        Carrier::ZeroMq => zeromq::send(to, prebuilt, count),
     })??;
     let received: Received = peer.received()?;
     let spent = meter.spent() + received.spent;
     let wall = Duration::try_from_secs_f64(received.ended_s - meter.began_s)?;
     let (expected, bytes) = match carrier {
-        Carrier::RawTcp => (
+        Carrier::RawTcp | Carrier::PolledTcp => (
             raw_tcp::total(&raw, count),
             count * raw_tcp::CHUNK_BYTES as u64,
         ),
@@ -175,8 +207,25 @@ pub(crate) fn receive(carrier: Carrier, cpu: CpuId) -> Result<String, BenchError
     serve(cpu, |listener: TcpListener| match carrier {
         Carrier::Edge => ours::receive(&listener, RemoteOptions::default()),
         Carrier::EdgeV1 => ours::receive(&listener, RemoteOptions::version_1()),
-        Carrier::RawTcp => raw_tcp::receive(listener),
+        Carrier::RawTcp => raw_tcp::receive(&listener, false),
+        Carrier::PolledTcp => raw_tcp::receive(&listener, true),
         Carrier::Coalesced => coalesced::receive(listener),
-        Carrier::Flight => flight::receive(listener),
+        Carrier::Framed => framed::receive(listener),
+        Carrier::Flight(_) => flight::receive(listener, false),
+        #[cfg(feature = "zeromq")]
+        Carrier::ZeroMq => zeromq::receive(&listener),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_carrier_is_a_word_of_the_command_line() {
+        for carrier in Carrier::ALL {
+            assert_eq!(carrier.word().parse(), Ok(*carrier));
+        }
+        assert!("pigeon".parse::<Carrier>().is_err());
+    }
 }

@@ -11,7 +11,6 @@ use ringway::placement::{CpuId, pin_current_thread};
 use serde::{Deserialize, Serialize};
 
 use crate::error::BenchError;
-use crate::parent;
 use crate::spent::{Spent, monotonic_s};
 
 use super::load::Total;
@@ -27,13 +26,13 @@ pub(crate) struct Received {
 
 /// Time and CPU time from when there is a connection.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::edge) struct Meter {
-    pub(in crate::edge) began_s: f64,
+pub(crate) struct Meter {
+    pub(crate) began_s: f64,
     spent: Spent,
 }
 
 impl Meter {
-    pub(in crate::edge) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self {
             began_s: monotonic_s(),
             spent: Spent::of_process(),
@@ -41,12 +40,12 @@ impl Meter {
     }
 
     /// What this process took since.
-    pub(in crate::edge) fn spent(self) -> Spent {
+    pub(crate) fn spent(self) -> Spent {
         Spent::of_process() - self.spent
     }
 
     /// The receiver has everything.
-    pub(in crate::edge) fn received(self, total: Total) -> Received {
+    pub(crate) fn received(self, total: Total) -> Received {
         Received {
             total,
             spent: self.spent(),
@@ -117,16 +116,12 @@ impl Drop for Peer {
 
 /// In the receiving process: pins it, listens, says where, and at the end what `receive` gives.
 ///
-/// It ends with the process that started it, however that ends.
-///
 /// # Errors
 /// When it cannot be pinned or cannot listen, or `receive` fails.
 pub(crate) fn serve<T: Serialize>(
     cpu: CpuId,
     receive: impl FnOnce(TcpListener) -> Result<T, BenchError>,
 ) -> Result<String, BenchError> {
-    // Where the other one has ended before this, nobody reads the address, and this ends there.
-    parent::end_with_it()?;
     pin_current_thread(cpu)?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let mut stdout = std::io::stdout();

@@ -1,13 +1,19 @@
 //! 64 bytes there and back.
 
+use std::fs::File;
 use std::io::Read;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use ringway_shm::Bell;
+use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::edge::RAW_BYTES;
 use crate::error::BenchError;
+use crate::latency::closed_loop;
+#[cfg(feature = "aeron")]
+use crate::shared::aeron;
 use crate::shared::linked::{link_in, link_out};
 use crate::shared::meeting::{Meeting, join, pass, take};
 use crate::shared::memfd::{Copied, RingIn, RingOut, WakeUps};
@@ -16,6 +22,10 @@ use crate::shared::{MESSAGES_MAX, WayIn, WayOut};
 use super::super::road::{Road, Times, at_a_rate};
 use super::super::schedule::{OpenLoop, Schedule};
 use super::{Echo, Trips};
+
+/// The streams of Aeron out and back.
+#[cfg(feature = "aeron")]
+const AERON_STREAMS: [i32; 2] = [1, 2];
 
 /// What a message begins with that is the last one.
 const END: u64 = u64::MAX;
@@ -50,7 +60,7 @@ pub(super) fn ask(echo: Echo, meeting: &Meeting, trips: &Trips) -> Result<Times,
             let back = services.subscriber(&answer, RAW_BYTES)?.impatient();
             let there = services.publisher(&out, RAW_BYTES)?;
             // Now there is someone for the other process to publish for.
-            pass(&stream, &[std::os::fd::AsFd::as_fd(&stream)])?;
+            pass(&stream, &[stream.as_fd()])?;
             ask_all(there, back, stream, trips.count)
         }
         Echo::Futex => {
@@ -62,6 +72,23 @@ pub(super) fn ask(echo: Echo, meeting: &Meeting, trips: &Trips) -> Result<Times,
                 times.is_back();
             }
             Ok(times)
+        }
+        #[cfg(feature = "aeron")]
+        Echo::Aeron => {
+            let mut stream = stream;
+            let driver = aeron::Driver::start(&mut stream)?;
+            let [out, answer] = AERON_STREAMS;
+            let back = driver.client().subscription(answer)?.impatient();
+            let there = driver.client().publication(out)?.connected();
+            ask_all(there, back, stream, trips.count)
+        }
+        Echo::UnixStream => closed_loop::ask::<RAW_BYTES>(&stream, &stream, trips.count),
+        Echo::Pipe => {
+            let (there, out) = pipe_with(PipeFlags::CLOEXEC)?;
+            let (back, answer) = pipe_with(PipeFlags::CLOEXEC)?;
+            pass(&stream, &[there.as_fd(), answer.as_fd()])?;
+            drop((there, answer));
+            closed_loop::ask::<RAW_BYTES>(File::from(out), File::from(back), trips.count)
         }
         Echo::Row(_) => Err(BenchError::new("a row goes over an edge")),
     }
@@ -165,6 +192,23 @@ pub(super) fn answer(echo: Echo, trips: &Trips) -> Result<u64, BenchError> {
             let words = WakeUps::of(memory)?;
             (0..trips.count).for_each(|number| words.answer(number as u32 + 1));
             Ok(trips.count)
+        }
+        #[cfg(feature = "aeron")]
+        Echo::Aeron => {
+            let mut stream = join(&trips.meeting)?;
+            let client = aeron::Client::join(&mut stream)?;
+            let [out, answer] = AERON_STREAMS;
+            let there = client.subscription(out)?.impatient();
+            let back = client.publication(answer)?.connected();
+            answer_all(there, back, trips.count)
+        }
+        Echo::UnixStream => {
+            let stream = join(&trips.meeting)?;
+            closed_loop::answer::<RAW_BYTES>(&stream, &stream)
+        }
+        Echo::Pipe => {
+            let [there, back] = take(&join(&trips.meeting)?)?;
+            closed_loop::answer::<RAW_BYTES>(File::from(there), File::from(back))
         }
         Echo::Row(_) => Err(BenchError::new("a row goes over an edge")),
     }

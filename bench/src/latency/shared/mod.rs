@@ -40,6 +40,13 @@ pub(crate) enum Echo {
     Iceoryx,
     /// Nothing but wake-ups.
     Futex,
+    /// 64 bytes, over Aeron's IPC, polled.
+    #[cfg(feature = "aeron")]
+    Aeron,
+    /// 64 bytes, over a Unix stream whose ends sleep.
+    UnixStream,
+    /// 64 bytes, over two pipes whose ends sleep.
+    Pipe,
 }
 
 impl Echo {
@@ -54,6 +61,10 @@ impl Echo {
         #[cfg(feature = "iceoryx2")]
         Self::Iceoryx,
         Self::Futex,
+        #[cfg(feature = "aeron")]
+        Self::Aeron,
+        Self::UnixStream,
+        Self::Pipe,
     ];
 
     const POLLED: &[(&'static str, Self)] = &[
@@ -80,6 +91,10 @@ impl fmt::Display for Echo {
             #[cfg(feature = "iceoryx2")]
             Self::Iceoryx => return f.write_str("iceoryx2"),
             Self::Futex => return f.write_str("futex"),
+            #[cfg(feature = "aeron")]
+            Self::Aeron => return f.write_str("aeron"),
+            Self::UnixStream => return f.write_str("unix-stream"),
+            Self::Pipe => return f.write_str("pipe"),
         };
         write!(f, "{name}:{}", idle.name())
     }
@@ -144,7 +159,16 @@ fn compare(
     Ok(())
 }
 
-fn sample(cpus: CpuPair, echo: Echo, count: u64, percentile: f64) -> Result<Sample, BenchError> {
+/// So many round trips one after the other, and a percentile of them in microseconds.
+///
+/// # Errors
+/// When something else comes back than was sent, or a process cannot be started or pinned.
+pub(crate) fn sample(
+    cpus: CpuPair,
+    echo: Echo,
+    count: u64,
+    percentile: f64,
+) -> Result<Sample, BenchError> {
     let count = WARM_UP_TRIPS + count;
     let (times, spent, answered) = with_peer(cpus, echo, count, |to, meeting, trips| match echo {
         Echo::Row(idle) => {
