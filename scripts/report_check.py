@@ -14,6 +14,7 @@ import base64
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -21,12 +22,13 @@ import tempfile
 SCREENS = [("light", 1360), ("dark", 1360), ("light", 390), ("dark", 390)]
 SCREEN_HEIGHT = 900
 SHOT_HEIGHT = 1400
+OURS = "Ringway"
 # An answer that takes longer than this never comes.
 ANSWER_S = 60
 
 # Runs in the page; says what is wrong.
 LOOK = """
-(cases) => {
+(cases, onLines) => {
   const wrong = [];
   const box = (element) => element.getBoundingClientRect();
   const seen = (element) => { const b = box(element); return b.width > 0 && b.height > 0; };
@@ -35,12 +37,14 @@ LOOK = """
   const rows = new Map();
   for (const row of document.querySelectorAll("table.cases tbody tr"))
     rows.set(key(row.dataset.name, row.dataset.baseline), row);
-  const dots = new Set(), marks = new Set();
+  const dots = new Set(), lines = new Set(), marks = new Set();
   for (const mark of document.querySelectorAll("svg.plot [data-of]")) {
     const series = mark.closest("[data-series]").dataset.series;
     if (!seen(mark)) wrong.push(`no room: ${mark.dataset.of}, ${series}`);
     const kind = mark.closest("figure").dataset.kind;
     if (kind === "dots") dots.add(key(mark.dataset.of, series));
+    // A line of percentiles is called after its contender, and then which of them it is.
+    if (kind === "lines") lines.add(key(mark.dataset.of, series.split(", ")[0]));
     if (kind !== "dots") marks.add(mark.dataset.of);
   }
   for (const [name, baseline] of cases) {
@@ -49,6 +53,8 @@ LOOK = """
     if (!dots.has(key(name, baseline))) wrong.push(`no dot: ${name} against ${baseline}`);
     if (!marks.has(name) && !/\\/p\\d+$/.test(name)) wrong.push(`in no plot: ${name}`);
   }
+  for (const [name, series] of onLines)
+    if (!lines.has(key(name, series))) wrong.push(`not on the line of ${series}: ${name}`);
   if (rows.size !== cases.length) wrong.push(`${rows.size} rows for ${cases.length} cases`);
 
   // A drawing may lie a little over the edge of its own, as far as the padding around it goes.
@@ -189,6 +195,17 @@ def complaints(events, address):
             yield f"log: {parameters['entry']['text']}"
 
 
+def on_lines(cases):
+    """The pairs of a case and a contender that must be on lines: those of a path with several sizes."""
+    sizes = {}
+    for name, _ in cases:
+        path, _, last = name.rpartition("/")
+        if re.fullmatch(r"\d+(\.\d+)?", last) and float(last) > 0:
+            sizes.setdefault(path, set()).add(last)
+    long = {f"{path}/{size}" for path, of_it in sizes.items() if len(of_it) > 1 for size in of_it}
+    return [[name, series] for name, baseline in cases if name in long for series in (OURS, baseline)]
+
+
 def take(browser, shots, name, width):
     """The page in pictures of a height that can be looked at."""
     height = browser.call("() => document.documentElement.scrollHeight")
@@ -211,13 +228,13 @@ def look(browser, folder, screen, shots):
     browser.events = []
     browser.ask("Page.navigate", url=address)
     browser.wait_for("Page.loadEventFired")
-    wrong = browser.call(LOOK, cases)
+    wrong = browser.call(LOOK, cases, on_lines(cases))
     up, down = browser.call(SORT)
     if up != sorted(up) or down != sorted(down, reverse=True):
         wrong.append("a table is not sorted by a click")
     if shots:
         take(browser, shots, f"{scheme}-{width}", width)
-    wrong.extend(complaints(browser.events, address))
+    wrong = list(complaints(browser.events, address)) + wrong
     plots = browser.call("() => document.querySelectorAll('svg.plot').length")
     return wrong, plots, len(cases)
 

@@ -3,8 +3,8 @@
 
 use std::fmt::Write;
 
-use super::markup::escape;
-use super::scale::short;
+use super::markup::{escape, shortened};
+use super::scale::{in_words, short};
 
 const WIDTH: f64 = 420.0;
 /// Where bars begin: names of contenders stand to the left of it.
@@ -15,8 +15,8 @@ const GROUP_HEAD: f64 = 18.0;
 const BAR_STEP: f64 = 16.0;
 const BAR: f64 = 11.0;
 const GROUP_GAP: f64 = 8.0;
-/// What a letter of a contender's name takes.
-const LETTER: f64 = 6.9;
+/// Letters of a contender's name that there is room for.
+const NAME_ROOM: usize = 20;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Bars {
@@ -121,7 +121,7 @@ impl Bar {
              <rect class=\"{class}\" data-of=\"{}\" data-series=\"{}\" x=\"{LEFT}\" y=\"{top:.1}\" \
              width=\"{:.1}\" height=\"{BAR}\"><title>{}</title></rect>",
             LEFT - 6.0,
-            escape(&shortened(&self.name)),
+            escape(&shortened(&self.name, NAME_ROOM)),
             escape(of),
             escape(&self.name),
             // A bar of no length would not be seen at all.
@@ -150,22 +150,9 @@ impl Bar {
     }
 
     fn title(&self) -> String {
-        let noisy = if self.is_noisy { " (noisy)" } else { "" };
-        let runs = self.runs.filter(|(least, most)| least < most);
-        let runs = runs.map(|(least, most)| format!(", {} to {}", short(least), short(most)));
-        let runs = runs.unwrap_or_default();
-        format!("{}: {}{runs}{noisy}", self.name, short(self.value))
+        let figure = in_words(self.value, self.runs, self.is_noisy);
+        format!("{}: {figure}", self.name)
     }
-}
-
-/// As much of a name as there is room for.
-fn shortened(name: &str) -> String {
-    let room = ((LEFT - 8.0) / LETTER) as usize;
-    if name.chars().count() <= room {
-        return name.to_owned();
-    }
-    let kept: String = name.chars().take(room - 1).collect();
-    format!("{}…", kept.trim_end())
 }
 
 #[cfg(test)]
@@ -217,12 +204,5 @@ mod tests {
             !svg.contains("width=\"NaN") && !svg.contains("width=\"inf"),
             "{svg}"
         );
-    }
-
-    #[test]
-    fn a_name_that_has_no_room_is_cut() {
-        assert_eq!(shortened("raw tcp"), "raw tcp");
-        let cut = shortened("mutex and condition variable on edge");
-        assert!(cut.ends_with('…') && cut.chars().count() <= 20, "{cut}");
     }
 }

@@ -114,9 +114,11 @@ fn ratio(case: &Case) -> String {
     let Some(ratio) = case.ratio.or(case.latency_ratio) else {
         return figure(None);
     };
-    let class = match advantage(case) >= 1.0 {
-        true => "better",
-        false => "worse",
+    // What is shown as 1.00 is neither.
+    let class = match advantage(case) {
+        1.005.. => "better",
+        0.995.. => "even",
+        _ => "worse",
     };
     let less = match case.latency_ratio {
         Some(_) => " <span class=\"quiet\">less is better</span>",

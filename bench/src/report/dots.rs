@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::lines::mark;
-use super::markup::escape;
+use super::markup::{escape, shortened};
 use super::scale::{Kind, Scale, short};
 
 const WIDTH: f64 = 420.0;
@@ -12,8 +12,8 @@ const RIGHT: f64 = 372.0;
 const ROW: f64 = 28.0;
 const AXIS: f64 = 22.0;
 const TICKS_MAX: usize = 8;
-/// What a letter of a label takes, on average.
-const LETTER: f64 = 5.6;
+/// Letters of a label that there is room for.
+const LABEL_ROOM: usize = 66;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Dots {
@@ -92,7 +92,7 @@ impl Dot {
              <path class=\"track\" d=\"M{LEFT} {line:.1}H{RIGHT}\"/>",
             escape(&self.baseline_name),
             top + 11.0,
-            escape(&shortened(&name))
+            escape(&shortened(&name, LABEL_ROOM))
         )
         .expect("text takes text");
         if let Some((least, most)) = self
@@ -118,16 +118,6 @@ impl Dot {
         )
         .expect("text takes text");
     }
-}
-
-/// As much of a label as there is room for.
-fn shortened(name: &str) -> String {
-    let room = ((WIDTH - LEFT) / LETTER) as usize;
-    if name.chars().count() <= room {
-        return name.to_owned();
-    }
-    let kept: String = name.chars().take(room - 1).collect();
-    format!("{kept}…")
 }
 
 /// A ratio with the digits that mean something.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::markup::escape;
-use super::scale::{Kind, Scale, Tick, short};
+use super::scale::{Kind, Scale, Tick, in_words, short};
 
 /// Units of the drawing; the page scales it to the width that there is.
 const WIDTH: f64 = 420.0;
@@ -199,18 +199,30 @@ impl Lines {
             }
             _ => x.ticks(X_TICKS_MAX),
         };
-        let mut free_from = f64::NEG_INFINITY;
-        let fits = |tick: &Tick| {
-            let half = tick.label.chars().count() as f64 * LETTER / 2.0;
-            let at = across(x, tick.value);
-            let fits = at - half >= free_from;
-            if fits {
-                free_from = at + half + LETTER;
-            }
-            fits
-        };
-        ticks.into_iter().filter(fits).collect()
+        without_collisions(ticks, |tick| across(x, tick.value))
     }
+}
+
+/// The ticks whose labels have room: the first, the last, and of the others those that don't run
+/// into one that is there already.
+fn without_collisions(ticks: Vec<Tick>, at: impl Fn(&Tick) -> f64) -> Vec<Tick> {
+    let last = ticks.len().saturating_sub(1);
+    let by_rank = [0, last].into_iter().chain(1..last);
+    let mut kept: Vec<usize> = Vec::new();
+    for index in by_rank.take(ticks.len()) {
+        let collides = |other: &usize| {
+            let (a, b) = (&ticks[index], &ticks[*other]);
+            let letters = a.label.chars().count() + b.label.chars().count();
+            // Half of either label, and the width of a letter between them.
+            (at(a) - at(b)).abs() < (letters as f64 / 2.0 + 1.0) * LETTER
+        };
+        if !kept.iter().any(collides) {
+            kept.push(index);
+        }
+    }
+    let indexed = ticks.into_iter().enumerate();
+    let kept = indexed.filter(|(index, _)| kept.contains(index));
+    kept.map(|(_, tick)| tick).collect()
 }
 
 impl Series {
@@ -248,16 +260,8 @@ impl Series {
     }
 
     fn title(&self, point: &Point) -> String {
-        let noisy = if point.is_noisy { " (noisy)" } else { "" };
-        let runs = point.runs.filter(|(least, most)| least < most);
-        let runs = runs.map(|(least, most)| format!(", {} to {}", short(least), short(most)));
-        format!(
-            "{} at {}: {}{}{noisy}",
-            self.name,
-            count(point.x),
-            short(point.y),
-            runs.unwrap_or_default()
-        )
+        let figure = in_words(point.y, point.runs, point.is_noisy);
+        format!("{} at {}: {figure}", self.name, count(point.x))
     }
 }
 
@@ -382,5 +386,12 @@ mod tests {
         lines.series[0].points = close.to_vec();
         let scale = Scale::over(Kind::Log, close.iter().map(|point| point.x));
         assert_eq!(lines.x_ticks(&scale).len(), 1);
+        lines.series[0].points = [1_000.0, 200_000.0, 210_000.0]
+            .map(|x| Point { x, ..point.clone() })
+            .to_vec();
+        let xs = lines.series[0].points.iter().map(|point| point.x);
+        let ticks = lines.x_ticks(&Scale::over(Kind::Log, xs));
+        let labels: Vec<&str> = ticks.iter().map(|tick| tick.label.as_str()).collect();
+        assert_eq!(labels, ["1000", "210 k"], "both ends are marked");
     }
 }

@@ -19,6 +19,15 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
+/// As much of a text as there is room for, in letters.
+pub(crate) fn shortened(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(room.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
+}
+
 /// A word for an `id`: letters, digits and dashes.
 pub(crate) fn slug(text: &str) -> String {
     let letters = text.chars().map(|letter| match letter {
@@ -44,6 +53,12 @@ mod tests {
     fn what_has_no_place_in_a_document_is_left_out() {
         assert_eq!(escape("a\u{0}b\u{1b}[31mc\nd"), "ab[31mc\nd");
         assert_eq!(escape("Größe × 2"), "Größe × 2");
+    }
+
+    #[test]
+    fn a_text_that_has_no_room_is_cut() {
+        assert_eq!(shortened("raw tcp", 7), "raw tcp");
+        assert_eq!(shortened("mutex and condvar", 7), "mutex…");
     }
 
     #[test]

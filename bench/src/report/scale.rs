@@ -183,6 +183,14 @@ pub(crate) fn short(value: f64) -> String {
     format!("{text}{letter}")
 }
 
+/// A figure with its least and its greatest run, and whether it is to be trusted.
+pub(crate) fn in_words(value: f64, runs: Option<(f64, f64)>, is_noisy: bool) -> String {
+    let noisy = if is_noisy { " (noisy)" } else { "" };
+    let runs = runs.filter(|(least, most)| least < most);
+    let runs = runs.map(|(least, most)| format!(", {} to {}", short(least), short(most)));
+    format!("{}{}{noisy}", short(value), runs.unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
