@@ -7,8 +7,11 @@ use std::{fmt, fs, io};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// More than this share of instructions more is a failure.
-const GROWTH_MAX: f64 = 0.02;
+/// More instructions than this, in percent of those recorded, are a failure.
+const GROWN_PERCENT: u64 = 102;
+
+/// Fewer than this are worth a record.
+const SHRUNK_PERCENT: u64 = 98;
 
 /// How to accept what is.
 const RECORD: &str = "scripts/bench-guard --record";
@@ -103,11 +106,16 @@ impl Row<'_> {
         Some(self.now? as f64 / self.recorded? as f64 - 1.0)
     }
 
+    fn is_less(&self) -> bool {
+        let both = self.now.zip(self.recorded);
+        both.is_some_and(|(now, recorded)| now * 100 < recorded * SHRUNK_PERCENT)
+    }
+
     fn line(&self) -> String {
         let name = self.name;
         match (self.now, self.growth()) {
             (Some(now), Some(growth)) => {
-                let advice = match growth < -GROWTH_MAX {
+                let advice = match self.is_less() {
                     true => "   less: record it, so that it stays so",
                     false => "",
                 };
@@ -124,11 +132,13 @@ impl Row<'_> {
             (Some(_), None) => Some(format!("{name} is new: record it")),
             (None, _) => Some(format!("{name} was not counted: record that it is gone")),
             (Some(now), Some(recorded)) => {
-                let grown = self.growth().filter(|growth| *growth > GROWTH_MAX)?;
-                let of_100 = grown * 100.0;
-                Some(format!(
-                    "{name} takes {now} instructions, {of_100:.2} % more than the {recorded} recorded"
-                ))
+                let of_100 = self.growth()? * 100.0;
+                (now * 100 > recorded * GROWN_PERCENT).then(|| {
+                    format!(
+                        "{name} takes {now} instructions, {of_100:.2} % more than the {recorded} \
+                         recorded"
+                    )
+                })
             }
         }
     }
@@ -167,7 +177,7 @@ fn counted(summary: &Value) -> Option<(String, u64)> {
     let word = |field: &str| summary.get(field).and_then(Value::as_str);
     let name = [word("group")?, word("function_name")?, word("id")?].join("/");
     let values = summary.pointer("/profiles/0/data/total/metrics/Ir/values")?;
-    let count = values.pointer("/new/Int")?.as_u64()?;
+    let count = values.get("new")?.as_u64()?;
     // Whatever runs takes instructions: with none the part was not found in the program.
     (count > 0).then_some((name, count))
 }

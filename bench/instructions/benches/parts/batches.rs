@@ -61,8 +61,9 @@ fn to_write(rows: usize) -> (RegionEncoder, RecordBatch, Vec<u8>) {
     let batch = batch(rows);
     let mut encoder = RegionEncoder::new();
     let mut region = Vec::new();
-    encoder.prepare(&batch).expect("it has a form in a region");
+    let prepared = encoder.prepare(&batch).expect("it has a form in a region");
     encoder.write(1, &mut region);
+    assert_eq!(region.len(), prepared.bytes);
     region.clear();
     (encoder, batch, region)
 }
@@ -74,8 +75,9 @@ pub(crate) fn region_encode(
     (mut encoder, batch, mut region): (RegionEncoder, RecordBatch, Vec<u8>),
 ) -> (RegionEncoder, RecordBatch, Vec<u8>) {
     let prepared = encoder.prepare(black_box(&batch));
-    prepared.expect("it has a form in a region");
+    let prepared = prepared.expect("it has a form in a region");
     encoder.write(2, &mut region);
+    assert_eq!(region.len(), prepared.bytes);
     (encoder, batch, region)
 }
 

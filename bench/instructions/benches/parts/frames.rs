@@ -130,8 +130,11 @@ impl Ends {
         self.forward.clear();
         self.headers.clear();
         while let Some(frame) = self.sender.poll_transmit(&mut self.headers) {
-            self.forward.extend_from_slice(&self.headers[frame.header]);
-            self.forward.extend(frame.body.into_iter().flatten());
+            let header = &self.headers[frame.header.clone()];
+            self.forward.extend_from_slice(header);
+            if let Some(body) = &frame.body {
+                self.forward.extend_from_slice(body);
+            }
         }
         let mut input = &self.forward[..];
         loop {

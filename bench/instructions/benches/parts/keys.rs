@@ -65,6 +65,6 @@ pub(crate) fn window_assign(
         .values()
         .iter()
         .flat_map(|time| assigner.windows_of(*time));
-    let starts = windows.fold(0_i64, |sum, window| sum.wrapping_add(window.start));
+    let starts = windows.fold(0_i64, |sum, window| sum.wrapping_add(window.start()));
     (batch, starts)
 }

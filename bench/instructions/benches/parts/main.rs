@@ -6,6 +6,8 @@
 //! does. It says nothing about what a cache or a wrongly foretold branch costs: for that there are
 //! the other benches.
 
+#![expect(missing_docs, reason = "the macros write items that have none")]
+
 mod batches;
 mod expressions;
 mod frames;
@@ -14,6 +16,7 @@ mod keys;
 mod ring;
 mod rows;
 
+use gungraun::Callgrind;
 use gungraun::prelude::*;
 
 use batches::{region_decode, region_encode, wire_decode, wire_encode};
@@ -47,6 +50,6 @@ library_benchmark_group!(
 );
 
 main!(
-    config = LibraryBenchmarkConfig::default().tool(Callgrind::with_args(["--cache-sim=no"]));
+    config = LibraryBenchmarkConfig::default().tool(Callgrind::with_args(["--cache-sim=no"])),
     library_benchmark_groups = [shm, netio, engine]
 );
