@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
@@ -20,8 +21,8 @@ use crate::report::{self, ReportArgs};
 use crate::selection::Selection;
 use crate::transport::Transport;
 use crate::{
-    columnar, compare, edge, examples, idle, job, latency, load, parent, peers, rerun, results,
-    ring, sizes, table,
+    columnar, compare, data, edge, examples, idle, job, latency, load, memory, parent, peers,
+    rerun, results, ring, scale, sizes, table,
 };
 
 /// Runs of each contender where the user does not say, and in a smoke run.
@@ -69,6 +70,15 @@ pub enum Command {
     /// Throughput against the bytes of a row.
     #[command(after_help = examples::SIZES)]
     Sizes(TransportsArgs),
+    /// Throughput against the number of edges, and of exchanges of so many subtasks with so many.
+    #[command(after_help = examples::SCALE)]
+    Scale(TransportsArgs),
+    /// Memory against the number of edges.
+    #[command(after_help = examples::MEMORY)]
+    Memory(TransportsArgs),
+    /// Throughput with data as it is: auctions, orders, flights, and columns of many types.
+    #[command(after_help = examples::DATA)]
+    Data(TransportsArgs),
     /// Structs as columns: the derive beside the same by hand.
     #[command(after_help = examples::COLUMNAR)]
     Columnar,
@@ -101,6 +111,12 @@ pub enum Command {
     /// The other process of a case of `peers`; it is started by the harness.
     #[command(hide = true)]
     Peer(PeerArgs),
+    /// The same of a case with many edges.
+    #[command(hide = true)]
+    ReceiveMany(ReceiveManyArgs),
+    /// A process whose memory is measured.
+    #[command(hide = true)]
+    Hold(HoldArgs),
     /// The same of an edge over shared memory.
     #[command(hide = true)]
     ReceiveShared(SharedReceiveArgs),
@@ -241,6 +257,34 @@ pub struct ReceiveArgs {
     /// The CPU to run on.
     #[arg(value_parser = cpu)]
     pub(crate) cpu: CpuId,
+    /// Of batches whose checksums are compared, how many there are.
+    pub(crate) tallied: Option<u64>,
+}
+
+/// What the other process of a case with many edges does.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct ReceiveManyArgs {
+    /// What carries the edges.
+    pub(crate) remote: latency::Remote,
+    /// How many there are.
+    pub(crate) edges: usize,
+    /// The CPU to run on.
+    #[arg(value_parser = cpu)]
+    pub(crate) cpu: CpuId,
+}
+
+/// What a process holds whose memory is measured.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct HoldArgs {
+    /// Which ends of what edges.
+    pub(crate) held: memory::Held,
+    /// How many.
+    pub(crate) edges: usize,
+    /// The CPU to run on.
+    #[arg(value_parser = cpu)]
+    pub(crate) cpu: CpuId,
+    /// Who receives, where it sends.
+    pub(crate) to: Option<SocketAddr>,
 }
 
 /// What the other process of an edge over shared memory does.
@@ -257,6 +301,8 @@ pub struct SharedReceiveArgs {
     /// The CPU to run on.
     #[arg(value_parser = cpu)]
     pub(crate) cpu: CpuId,
+    /// Of batches whose checksums are compared, how many there are.
+    pub(crate) tallied: Option<u64>,
 }
 
 /// What the other process of a latency over shared memory does.
@@ -310,7 +356,13 @@ pub fn run(cli: &Cli) -> Result<Answer, BenchError> {
         Command::Echo(args) => return latency::echo(args.echo, args.cpu).map(Answer::good),
         Command::Peer(args) => return peers::take_part(args, common.smoke).map(Answer::good),
         Command::Receive(args) => {
-            return edge::socket::receive(args.carrier, args.cpu).map(Answer::good);
+            return edge::socket::receive(args.carrier, args.cpu, args.tallied).map(Answer::good);
+        }
+        Command::ReceiveMany(args) => {
+            return scale::receive(args.remote, args.edges, args.cpu).map(Answer::good);
+        }
+        Command::Hold(args) => {
+            return memory::hold(args.held, args.edges, args.to, args.cpu).map(Answer::good);
         }
         Command::ReceiveShared(args) => return receive_shared(args).map(Answer::good),
         Command::EchoShared(args) => return echo_shared(args).map(Answer::good),
@@ -356,6 +408,12 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
             Transport::Socket => latency::measure(&mut harness)?,
         },
         Command::Load(args) => args.over.each(|over| load::measure(&mut harness, over))?,
+        Command::Scale(args) => args.each(|over| scale::measure(&mut harness, over))?,
+        Command::Memory(args) => args.each(|over| memory::measure(&mut harness, over))?,
+        Command::Data(args) => {
+            let sets = data::Sets::in_folder(&data, common.smoke);
+            args.each(|over| data::measure(&mut harness, over, &sets))?;
+        }
         Command::Sizes(args) => args.each(|over| sizes::measure(&mut harness, over))?,
         Command::Columnar => columnar::measure(&mut harness)?,
         Command::Job => job::measure(&mut harness, &data)?,
@@ -371,6 +429,8 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         | Command::Compare(_)
         | Command::Report(_)
         | Command::Receive(_)
+        | Command::ReceiveMany(_)
+        | Command::Hold(_)
         | Command::Echo(_)
         | Command::ReceiveShared(_)
         | Command::EchoShared(_) => unreachable!("they measure no case"),
@@ -410,6 +470,7 @@ fn receive_shared(args: &SharedReceiveArgs) -> Result<String, BenchError> {
         message_bytes: args.message_bytes,
         count: args.count,
         meeting: args.meeting.clone(),
+        tallied: args.tallied,
     };
     edge::shared::receive(&course, args.cpu)
 }

@@ -42,6 +42,21 @@ Examples:
   ringway-bench sizes
   ringway-bench sizes --transport shared --only bytes/1024";
 
+pub(crate) const SCALE: &str = "\
+Examples:
+  ringway-bench scale
+  ringway-bench scale --transport socket --only edges";
+
+pub(crate) const MEMORY: &str = "\
+Examples:
+  ringway-bench memory
+  ringway-bench memory --transport shared";
+
+pub(crate) const DATA: &str = "\
+Examples:
+  ringway-bench data
+  ringway-bench data --transport local --only flights";
+
 pub(crate) const COLUMNAR: &str = "\
 Examples:
   ringway-bench columnar

@@ -14,6 +14,7 @@ mod columnar;
 mod compare;
 mod contest;
 mod cpus;
+mod data;
 mod edge;
 mod error;
 mod examples;
@@ -25,6 +26,7 @@ mod latencies;
 mod latency;
 mod line_probe;
 mod load;
+mod memory;
 mod noise;
 mod parent;
 mod peers;
@@ -34,6 +36,7 @@ mod report;
 mod rerun;
 mod results;
 mod ring;
+mod scale;
 mod selection;
 mod shared;
 mod sizes;
@@ -44,8 +47,9 @@ mod transport;
 pub use answer::Answer;
 pub use case::{Case, Failed, LeftOut, Line, Percentile, Placement, Report};
 pub use cli::{
-    Cli, Command, CommonArgs, EchoArgs, EdgeArgs, IdleArgs, LatencyArgs, LoadArgs, LogArgs,
-    ReceiveArgs, SharedEchoArgs, SharedReceiveArgs, TableArgs, TransportsArgs, run,
+    Cli, Command, CommonArgs, EchoArgs, EdgeArgs, HoldArgs, IdleArgs, LatencyArgs, LoadArgs,
+    LogArgs, ReceiveArgs, ReceiveManyArgs, SharedEchoArgs, SharedReceiveArgs, TableArgs,
+    TransportsArgs, run,
 };
 pub use compare::CompareArgs;
 pub use cpus::CpuPair;

@@ -50,6 +50,9 @@ fn words(command: &Command) -> Vec<String> {
         Command::Latency(args) => transport("latency", &args.transport),
         Command::Load(args) => transports("load", &args.over),
         Command::Sizes(args) => transports("sizes", args),
+        Command::Scale(args) => transports("scale", args),
+        Command::Memory(args) => transports("memory", args),
+        Command::Data(args) => transports("data", args),
         Command::Columnar => vec!["columnar".to_owned()],
         Command::Job => vec!["job".to_owned()],
         Command::Peers => vec!["peers".to_owned()],
@@ -64,6 +67,8 @@ fn words(command: &Command) -> Vec<String> {
         | Command::Peer(_)
         | Command::Report(_)
         | Command::Receive(_)
+        | Command::ReceiveMany(_)
+        | Command::Hold(_)
         | Command::Echo(_)
         | Command::ReceiveShared(_)
         | Command::EchoShared(_) => unreachable!("they measure no case"),
@@ -162,6 +167,17 @@ mod tests {
             of_all(&cli.command, &cli.common),
             "ringway-bench edge --transport socket --only int64 --seconds 0.25 --runs 3"
         );
+    }
+
+    #[test]
+    fn what_was_measured_over_every_transport_is_so_again() {
+        for words in [
+            "ringway-bench load",
+            "ringway-bench sizes --transport shared",
+        ] {
+            let cli = parsed(&words.split(' ').collect::<Vec<_>>());
+            assert_eq!(of_all(&cli.command, &cli.common), words);
+        }
     }
 
     #[test]

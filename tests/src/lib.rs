@@ -4,6 +4,7 @@ pub mod block_on;
 pub mod boxed;
 pub mod columns;
 pub mod conformance;
+pub mod fuzzed;
 pub mod process;
 pub mod recordings;
 pub mod scenarios;

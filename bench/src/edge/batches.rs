@@ -9,7 +9,7 @@ use ringway::element::StreamElement;
 
 use crate::error::BenchError;
 
-use super::socket::{Meter, OwnLinks, Prebuilt, Received, Total};
+use super::socket::{Meter, OwnLinks, Prebuilt, Received, Tally};
 
 /// Elements that are moved in a step at most.
 const STEP_ELEMENTS: usize = 256;
@@ -54,7 +54,7 @@ pub(super) fn send(
     Ok(meter)
 }
 
-/// Receives to the end; `turn` is as for [`send`].
+/// Receives to the end, and counts what comes; `turn` is as for [`send`].
 ///
 /// # Errors
 /// When the peer is gone, or fails.
@@ -62,20 +62,20 @@ pub(super) fn receive(
     mut links: OwnLinks,
     mut receiver: Receiver<RecordBatch>,
     turn: impl Fn(&mut OwnLinks, bool) -> Result<(), BenchError>,
+    mut tally: Tally,
 ) -> Result<Received, BenchError> {
     let meter = Meter::start();
-    let mut total = Total::default();
     loop {
         let mut has_worked = false;
         for _ in 0..STEP_ELEMENTS {
             match receiver.try_pop() {
                 Popped::Element(StreamElement::Data(batch)) => {
-                    total.add(&batch);
+                    tally.add(&batch);
                     has_worked = true;
                 }
                 Popped::Empty => break,
                 Popped::Ended(Ending::End) => {
-                    let received = meter.received(total);
+                    let received = meter.received(tally.total());
                     // The links look after the sender for as long as there is a receiver.
                     drop(receiver);
                     links.finish()?;

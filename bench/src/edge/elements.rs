@@ -107,6 +107,16 @@ impl<B: Payload> Elements<B> {
     }
 }
 
+/// Takes what comes, and knows in the end whether it was right.
+pub(crate) trait Take<B>: Send {
+    /// Takes an element, and drops it.
+    fn take(&mut self, element: StreamElement<B>);
+
+    /// # Errors
+    /// When something was lost, doubled, changed or out of order.
+    fn finish(self) -> Result<(), BenchError>;
+}
+
 /// Knows which element comes next.
 pub(crate) struct Checker<B> {
     number_of: fn(&B) -> Option<i64>,
@@ -117,14 +127,9 @@ pub(crate) struct Checker<B> {
     expected: u64,
 }
 
-impl<B> Checker<B> {
-    pub(crate) fn is_done(&self) -> bool {
-        self.taken == self.expected
-    }
-
-    /// Takes an element, and drops it.
+impl<B: Payload> Take<B> for Checker<B> {
     #[inline]
-    pub(crate) fn take(&mut self, element: StreamElement<B>) {
+    fn take(&mut self, element: StreamElement<B>) {
         let number = match &element {
             StreamElement::Data(batch) => (self.number_of)(batch),
             _ => None,
@@ -137,10 +142,8 @@ impl<B> Checker<B> {
         }
     }
 
-    /// # Errors
-    /// When something was lost, doubled or out of order.
-    pub(crate) fn finish(self) -> Result<(), BenchError> {
-        if self.wrong == 0 && self.is_done() {
+    fn finish(self) -> Result<(), BenchError> {
+        if self.wrong == 0 && self.taken == self.expected {
             return Ok(());
         }
         Err(BenchError::new(format!(

@@ -12,9 +12,9 @@ use crate::backoff::Backoff;
 use crate::contest::Sample;
 use crate::cpus::CpuPair;
 use crate::error::BenchError;
-use crate::pinned::run_pair;
+use crate::pinned::{Pair, run_pair};
 
-use super::elements::{Checker, Elements};
+use super::elements::{Elements, Take};
 use super::{CAPACITY_ELEMENTS, FLUSH_ELEMENTS};
 
 /// Moves `count` elements over an edge.
@@ -27,22 +27,8 @@ pub(crate) fn edge<B: Payload + Sync>(
     elements: &Elements<B>,
     count: u64,
 ) -> Result<Sample, BenchError> {
-    let options = EdgeOptions::named("bench").capacity(CAPACITY_ELEMENTS);
-    let (sender, receiver) = local::open(options, Bell::thread(), Bell::thread());
-    let checker = elements.checker(count);
-    let pair = run_pair(
-        cpus,
-        || push_to_edge(sender, elements.clones(count)),
-        || pop_from_edge(receiver, checker),
-    )?;
-    pair.first?;
-    pair.second?.finish()?;
-    Ok(Sample::rate(
-        count,
-        pair.wall,
-        pair.spent,
-        count * elements.bytes(),
-    ))
+    let pair = over_edge(cpus, elements.clones(count), elements.checker(count))?;
+    Ok(sample(&pair, count, count * elements.bytes()))
 }
 
 /// Moves `count` elements over a ring.
@@ -54,20 +40,62 @@ pub(crate) fn bare_ring<B: Payload + Sync>(
     elements: &Elements<B>,
     count: u64,
 ) -> Result<Sample, BenchError> {
-    let (producer, consumer) = ring(CAPACITY_ELEMENTS, Bell::thread(), Bell::thread());
-    let checker = elements.checker(count);
+    let pair = over_ring(cpus, elements.clones(count), elements.checker(count))?;
+    Ok(sample(&pair, count, count * elements.bytes()))
+}
+
+/// Moves elements over an edge to who takes them.
+///
+/// # Errors
+/// As for [`edge`].
+pub(crate) fn over_edge<B: Payload>(
+    cpus: CpuPair,
+    elements: impl Iterator<Item = StreamElement<B>> + Send,
+    taker: impl Take<B>,
+) -> Result<Pair<(), ()>, BenchError> {
+    let options = EdgeOptions::named("bench").capacity(CAPACITY_ELEMENTS);
+    let (sender, receiver) = local::open(options, Bell::thread(), Bell::thread());
     let pair = run_pair(
         cpus,
-        || push_to_ring(producer, elements.clones(count)),
-        || pop_from_ring(consumer, checker),
+        || push_to_edge(sender, elements),
+        || pop_from_edge(receiver, taker),
+    )?;
+    pair.first?;
+    pair.second?.finish()?;
+    Ok(Pair {
+        first: (),
+        second: (),
+        wall: pair.wall,
+        spent: pair.spent,
+    })
+}
+
+/// Moves elements over a ring to who takes them.
+///
+/// # Errors
+/// As for [`bare_ring`].
+pub(crate) fn over_ring<B: Payload>(
+    cpus: CpuPair,
+    elements: impl Iterator<Item = StreamElement<B>> + Send,
+    taker: impl Take<B>,
+) -> Result<Pair<(), ()>, BenchError> {
+    let (producer, consumer) = ring(CAPACITY_ELEMENTS, Bell::thread(), Bell::thread());
+    let pair = run_pair(
+        cpus,
+        || push_to_ring(producer, elements),
+        || pop_from_ring(consumer, taker),
     )?;
     pair.second.finish()?;
-    Ok(Sample::rate(
-        count,
-        pair.wall,
-        pair.spent,
-        count * elements.bytes(),
-    ))
+    Ok(Pair {
+        first: (),
+        second: (),
+        wall: pair.wall,
+        spent: pair.spent,
+    })
+}
+
+fn sample(pair: &Pair<(), ()>, count: u64, bytes: u64) -> Sample {
+    Sample::rate(count, pair.wall, pair.spent, bytes)
 }
 
 fn push_to_edge<B: Payload>(
@@ -98,19 +126,19 @@ fn push_to_edge<B: Payload>(
     sender.finish()
 }
 
-fn pop_from_edge<B: Payload>(
+fn pop_from_edge<B: Payload, T: Take<B>>(
     mut receiver: Receiver<B>,
-    mut checker: Checker<B>,
-) -> Result<Checker<B>, BenchError> {
+    mut taker: T,
+) -> Result<T, BenchError> {
     let mut backoff = Backoff::light();
     loop {
         match receiver.try_pop() {
             Popped::Element(element) => {
-                checker.take(element);
+                taker.take(element);
                 backoff.reset();
             }
             Popped::Empty => backoff.pause(),
-            Popped::Ended(Ending::End) => return Ok(checker),
+            Popped::Ended(Ending::End) => return Ok(taker),
             Popped::Ended(other) => {
                 return Err(BenchError::new(format!("the edge ended as {other:?}")));
             }
@@ -138,19 +166,19 @@ fn push_to_ring<T>(mut producer: Producer<T>, elements: impl Iterator<Item = T>)
     producer.finish();
 }
 
-fn pop_from_ring<B: Payload>(
+fn pop_from_ring<B: Payload, T: Take<B>>(
     mut consumer: Consumer<StreamElement<B>>,
-    mut checker: Checker<B>,
-) -> Checker<B> {
+    mut taker: T,
+) -> T {
     let mut backoff = Backoff::light();
     loop {
         match consumer.try_pop() {
             Ok(element) => {
-                checker.take(element);
+                taker.take(element);
                 backoff.reset();
             }
             Err(PopError::Empty) => backoff.pause(),
-            Err(PopError::Finished | PopError::Abandoned) => return checker,
+            Err(PopError::Finished | PopError::Abandoned) => return taker,
         }
     }
 }

@@ -5,8 +5,8 @@
 //! step.
 
 mod batches;
-mod elements;
-mod local;
+pub(crate) mod elements;
+pub(crate) mod local;
 pub(crate) mod shared;
 pub(crate) mod socket;
 

@@ -22,7 +22,7 @@ use super::by_key::ByKey;
 use super::data::{Input, flights_file, read_parquet};
 use super::runner::{Outcome, Streams};
 
-const COLUMNS: [&str; 4] = ["event_time", "carrier", "origin", "dep_delay"];
+pub(crate) const COLUMNS: [&str; 4] = ["event_time", "carrier", "origin", "dep_delay"];
 
 const HOUR_MS: i64 = 3_600_000;
 

@@ -21,7 +21,8 @@ use ringway::job::BatchStream;
 use crate::contest::{Contest, Harness, Measure};
 use crate::error::BenchError;
 
-pub(crate) use data::{data_folder, flights_file};
+pub(crate) use data::{data_folder, flights_file, read_parquet};
+pub(crate) use flights::COLUMNS as FLIGHT_COLUMNS;
 pub use memory::keep_freed_memory;
 
 use data::Input;

@@ -27,12 +27,13 @@ use crate::pinned::run_on;
 use crate::ring::round_trip;
 use crate::spent::Spent;
 
-use ours::{Edges, Remote};
+use ours::Edges;
 use raw_tcp::RawTcp;
 use road::{WARM_UP_TRIPS, at_a_rate, one_by_one};
 use schedule::{OpenLoop, Schedule};
 
 pub(crate) use local::Carrier;
+pub(crate) use ours::Remote;
 
 /// Batches of a run that is only checked; calibration begins with it.
 pub(crate) const SMOKE_TRIPS: u64 = 50;

@@ -1,6 +1,8 @@
 //! One-row batches there over one edge, and back over another, to another process.
 
+use std::fmt;
 use std::net::{SocketAddr, TcpListener};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,14 +45,19 @@ pub(crate) struct Edges {
 }
 
 impl Remote {
-    fn options(self) -> RemoteOptions {
+    /// What edges are opened with.
+    pub(crate) fn options(self) -> RemoteOptions {
         match self {
             Self::Socket => RemoteOptions::default(),
             Self::Shared => shared::options(),
         }
     }
 
-    fn turn(
+    /// One turn of the links, as what they carry needs it.
+    ///
+    /// # Errors
+    /// When nothing has happened for a minute.
+    pub(crate) fn turn(
         self,
         links: &mut OwnLinks,
         has_worked: bool,
@@ -60,6 +67,25 @@ impl Remote {
             Self::Socket => links.turn_until(has_worked, limit),
             Self::Shared => links.rest_until(has_worked, limit),
         }
+    }
+}
+
+impl fmt::Display for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Socket => "socket",
+            Self::Shared => "shared",
+        })
+    }
+}
+
+impl FromStr for Remote {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut all = [Self::Socket, Self::Shared].into_iter();
+        let found = all.find(|remote| remote.to_string() == text);
+        found.ok_or_else(|| format!("no edge is carried by {text:?}"))
     }
 }
 

@@ -99,7 +99,9 @@ fn offer(
         ours: Box::new(ours),
         baseline: Box::new(baseline),
     })?;
-    Ok(median(&held.into_inner()))
+    let held = held.into_inner();
+    // A pair that is not wanted says nothing.
+    Ok(if held.is_empty() { 1.0 } else { median(&held) })
 }
 
 fn ours(

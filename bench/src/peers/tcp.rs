@@ -14,7 +14,7 @@ use ringway::placement::CpuId;
 use crate::contest::{Contest, Harness, Measure, Sample};
 use crate::cpus::CpuPair;
 use crate::edge::socket::flight::{self, Call};
-use crate::edge::socket::{self, Carrier, Idle, Kind, Load, Peer, framed, serve};
+use crate::edge::socket::{self, Carrier, Idle, Kind, Load, Peer, Tally, framed, serve};
 use crate::error::BenchError;
 use crate::latency::ours::{self, Edges, Remote};
 use crate::latency::raw_tcp::{self, RawTcp};
@@ -105,8 +105,8 @@ fn stream(harness: &mut Harness, load: Load) -> Result<(), BenchError> {
             measure: Measure::Rate,
             baseline_name: baseline.name(),
             count: SMOKE_BATCHES,
-            ours: Box::new(move |count| socket::run(cpus, Carrier::Edge, load, prebuilt, count)),
-            baseline: Box::new(move |count| socket::run(cpus, baseline, load, prebuilt, count)),
+            ours: Box::new(move |count| socket::run(cpus, Carrier::Edge, prebuilt, count)),
+            baseline: Box::new(move |count| socket::run(cpus, baseline, prebuilt, count)),
         })?;
     }
     Ok(())
@@ -251,7 +251,9 @@ pub(crate) fn answer(answerer: Answerer, cpu: CpuId) -> Result<String, BenchErro
             Answerer::Edge(idle) => ours::echo(Remote::Socket, &listener, idle),
             Answerer::Raw { polls } => raw_tcp::echo(&listener, polls, FRAME_BYTES),
             Answerer::Framed => framed::answer(listener),
-            Answerer::Flight => flight::receive(listener, true).map(|came| came.total.rows),
+            Answerer::Flight => {
+                flight::receive(listener, true, Tally::of(None)).map(|came| came.total.rows)
+            }
             #[cfg(feature = "zeromq")]
             Answerer::ZeroMq => socket::zeromq::answer(&listener),
         };

@@ -51,8 +51,8 @@ fn beside_a_bare_ring(harness: &mut Harness, name: String, load: Load) -> Result
 fn beside_raw_tcp(harness: &mut Harness, name: String, load: Load) -> Result<(), BenchError> {
     let cpus = harness.settings.cpus;
     let prebuilt = &load.prebuilt();
-    let ours = |count| socket::run(cpus, Carrier::Edge, load, prebuilt, count);
-    let raw = |count| socket::run(cpus, Carrier::RawTcp, load, prebuilt, count);
+    let ours = |count| socket::run(cpus, Carrier::Edge, prebuilt, count);
+    let raw = |count| socket::run(cpus, Carrier::RawTcp, prebuilt, count);
     harness.measure(rates(name, "raw tcp", &ours, &raw))
 }
 

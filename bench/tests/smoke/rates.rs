@@ -1,8 +1,9 @@
 //! What is measured over a range: of sizes, of loads, of edges, and of kinds of data.
 
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+use ringway_bench::Report;
 
-use super::{keys, smoke, smoke_in_a_process};
+use super::{keys, print, smoke, smoke_in_a_process};
 
 #[test]
 fn throughput_is_measured_over_the_bytes_of_a_row() {
@@ -58,11 +59,11 @@ fn latency_is_measured_against_the_load_that_is_offered() {
 #[test]
 fn latencies_of_every_run_are_logged_for_other_tools() {
     let path = std::env::temp_dir().join(format!("ringway-smoke-{}.hlog", std::process::id()));
-    let words = format!(
-        "load --transport local --only /spin/ --hdr-log {}",
+    let text = print(&format!(
+        "ringway-bench load --transport local --only /spin/ --smoke --json --runs 1 --hdr-log {}",
         path.display()
-    );
-    let cases = smoke(&words);
+    ));
+    let cases = serde_json::from_str::<Report>(&text).unwrap().cases;
     let log = std::fs::read(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     let mut tags = Vec::new();
@@ -89,6 +90,83 @@ fn latencies_of_local_edges_are_measured_beside_rtrb_and_a_futex() {
     for (idle, baseline) in [("spin", "rtrb"), ("adaptive", "rtrb"), ("park", "futex")] {
         for percentile in ["p50", "p99", "p999"] {
             expected.push((format!("latency/local/row/{idle}/{percentile}"), baseline));
+        }
+    }
+    let expected: Vec<(&str, &str)> = expected
+        .iter()
+        .map(|(name, baseline)| (name.as_str(), *baseline))
+        .collect();
+    assert_eq!(keys(&cases), expected);
+}
+
+#[test]
+fn throughput_is_measured_over_the_number_of_edges_and_in_shuffles() {
+    let mut cases = smoke("scale --transport local");
+    cases.extend(smoke_in_a_process("scale --transport shared"));
+    cases.extend(smoke_in_a_process("scale --transport socket"));
+    let mut expected = Vec::new();
+    for transport in ["local", "shared", "socket"] {
+        for edges in [1, 10] {
+            expected.push((format!("scale/{transport}/edges/{edges}"), "one edge"));
+        }
+        for shuffle in ["1x1", "2x2", "4x4", "8x8", "1x8"] {
+            expected.push((format!("scale/{transport}/shuffle/{shuffle}"), "1x1"));
+        }
+    }
+    let expected: Vec<(&str, &str)> = expected
+        .iter()
+        .map(|(name, baseline)| (name.as_str(), *baseline))
+        .collect();
+    assert_eq!(keys(&cases), expected);
+}
+
+#[test]
+fn memory_is_measured_over_the_number_of_edges() {
+    let cases = smoke_in_a_process("memory");
+    let mut expected = Vec::new();
+    for transport in ["local", "shared", "socket"] {
+        for edges in [1, 10] {
+            expected.push((format!("memory/{transport}/edges/{edges}"), "limit"));
+            expected.push((format!("memory/{transport}/used/{edges}"), "idle"));
+            if transport == "shared" {
+                expected.push((format!("memory/shared/segment/{edges}"), "arena"));
+            }
+        }
+    }
+    let expected: Vec<(&str, &str)> = expected
+        .iter()
+        .map(|(name, baseline)| (name.as_str(), *baseline))
+        .collect();
+    assert_eq!(keys(&cases), expected);
+}
+
+#[test]
+fn data_as_it_is_is_moved_over_each_transport() {
+    let mut cases = smoke("data --transport local");
+    cases.extend(smoke_in_a_process("data --transport shared"));
+    cases.extend(smoke_in_a_process("data --transport socket"));
+    let transports: [(&str, &[&str]); 3] = [
+        ("local", &["bare ring"]),
+        ("shared", &["memfd ring", "socket"]),
+        ("socket", &["raw tcp", "tokio coalesced", "arrow-flight"]),
+    ];
+    let sets = [
+        "nexmark-bids",
+        "nexmark-people",
+        "lineitem",
+        "flights",
+        "strings",
+        "decimals",
+        "lists",
+        "dictionaries",
+        "nulls",
+    ];
+    let mut expected = Vec::new();
+    for (transport, baselines) in transports {
+        for set in sets {
+            for baseline in baselines {
+                expected.push((format!("data/{transport}/{set}"), *baseline));
+            }
         }
     }
     let expected: Vec<(&str, &str)> = expected

@@ -25,12 +25,20 @@ impl BatchDecoder {
         Self::default()
     }
 
+    /// As [`new`](Self::new), where nothing is compressed.
+    pub(in crate::wire) fn of_uncompressed() -> Self {
+        Self {
+            decoder: IpcDecoder::of_uncompressed(),
+            last: None,
+        }
+    }
+
     /// Decodes the body of a schema frame: the schema of the batches that follow.
     ///
     /// # Errors
     /// [`IpcError`]: the stream has ended.
     pub fn decode_schema(&mut self, body: Bytes) -> Result<SchemaRef, IpcError> {
-        self.decoder = IpcDecoder::new();
+        self.decoder = self.decoder.of_another();
         let mut messages = Messages::new(body);
         let Some(message) = messages.next(&mut self.decoder)? else {
             return Err(IpcError::Malformed(
@@ -82,7 +90,7 @@ impl BatchDecoder {
         let mut messages = Messages::new(body);
         self.decoder = match &self.last {
             Some(said) if messages.skip(said) => self.decoder.with_schema_of(),
-            _ => IpcDecoder::new(),
+            _ => self.decoder.of_another(),
         };
         let mut seen = 0;
         loop {

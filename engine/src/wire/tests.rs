@@ -272,6 +272,40 @@ fn bodies_that_are_none_are_errors() {
     assert!(batches.is_empty());
 }
 
+/// Each would be copied where it is not aligned, however many lie in one place.
+#[test]
+fn buffers_that_lie_in_one_place_are_refused() {
+    let numbers = |from| Arc::new(Int64Array::from_iter_values(from..from + 100)) as ArrayRef;
+    let batch = RecordBatch::try_from_iter([("a", numbers(0)), ("b", numbers(100))]).unwrap();
+    let mut encoder = BatchEncoder::new(Form::Messages { aligned: false }, Compression::None);
+    let encoded = encoder.encode(&batch).unwrap();
+    let mut decoder = BatchDecoder::new();
+    decoder
+        .decode_schema(arrived(&encoded.schema.unwrap()))
+        .unwrap();
+    let body = encoded.body.to_vec();
+    let place = |offset: u64, bytes: u64| [offset.to_le_bytes(), bytes.to_le_bytes()].concat();
+    let whole = place(0, 1_600);
+    let mut changed = body.clone();
+    for offset in [0, 800] {
+        let found = changed
+            .windows(16)
+            .position(|bytes| bytes == place(offset, 800));
+        let at = found.expect("the place of a buffer");
+        changed[at..at + 16].copy_from_slice(&whole);
+    }
+    let mut batches = Vec::new();
+    decoder
+        .decode_messages(Bytes::from(body), &mut batches)
+        .unwrap();
+    assert_eq!(batches, [batch]);
+    let error = decoder
+        .decode_messages(Bytes::from(changed), &mut batches)
+        .unwrap_err();
+    let said = "buffers of 3200 bytes in a body of 1600";
+    assert!(error.to_string().contains(said), "{error}");
+}
+
 #[test]
 fn typed_rows_go_through_their_batcher() {
     let codec = Rows::<String>::codec();

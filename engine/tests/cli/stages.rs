@@ -131,3 +131,27 @@ fn what_a_killed_process_leaves_behind_goes_with_the_next_job() {
     assert!(output.status.success(), "{}", errors(&output));
     assert_eq!(spill_folders(folder.path()), 0);
 }
+
+/// The thread that sorts is in the middle of it, and is not waited for.
+#[test]
+fn a_sort_that_is_cancelled_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let (head, sorted) = STAGES.split_once("[operators.spilled]").unwrap();
+    let (_, sorted) = sorted.split_once("[operators.sorted]").unwrap();
+    let job = format!("{head}[operators.sorted]{sorted}")
+        .replace("rows = 20000", "rows = 1000000000")
+        .replace("\"spilled\"", "\"numbers\"");
+    let path = job_file(folder.path(), &job);
+    for _ in 0..5 {
+        let child = started(&mut ringway(&["run", path.to_str().unwrap(), "--quiet"]));
+        let since = Instant::now();
+        while spill_folders(folder.path()) == 0 {
+            assert!(since.elapsed() < HANG, "nothing is spilled");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        signal(&child, Signal::TERM);
+        let (output, _) = ended(child);
+        assert_eq!(output.status.code(), Some(143), "{}", errors(&output));
+        assert_eq!(spill_folders(folder.path()), 0);
+    }
+}

@@ -11,7 +11,7 @@ use ringway_netio::frame::Control;
 use ringway_netio::session::{ReceiverOptions, SenderOptions, SenderSession};
 
 use crate::ends::{Element, ReceiverEnd, rows_of, transmit};
-use crate::garbage::{feed_receiver, feed_sender};
+use crate::feed::{feed_receiver, feed_sender};
 use crate::seed::Seeded;
 
 pub(crate) struct Case {

@@ -13,6 +13,7 @@ mod corpus;
 mod credit_model;
 mod endings;
 mod ends;
+mod feed;
 mod flow;
 mod frames;
 mod garbage;

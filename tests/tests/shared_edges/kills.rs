@@ -1,18 +1,23 @@
 //! One of two processes is killed at a random moment, again and again: the other takes what was
 //! sent, learns that its peer is gone, and keeps nothing of it.
 
+use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use ringway::data_plane::{ConnectOptions, DataPlane, ListenOptions, TransportChoice};
-use ringway::edge::{Ending, Popped, Receiver, RejectReason, Sender, Transport};
+use ringway::edge::remote::RemoteOptions;
+use ringway::edge::shared::Sharing;
+use ringway::edge::{EdgeOptions, Ending, Popped, Receiver, RejectReason, Sender, Transport};
 use ringway::element::StreamElement;
+use ringway_netio::driver::DriverChoice;
 use ringway_shm::Bell;
+use ringway_tests::conformance::subjects::RemoteEdge;
 use ringway_tests::process::{Process, hear, part, tell};
 use ringway_tests::seed::Seeded;
 use ringway_tests::within::{LONG, until};
 
-use crate::rig::{data, held, values};
+use crate::rig::{all, data, held, values};
 
 /// Rows of a batch: some are copied out, some stay where they are.
 const ROWS: [i64; 3] = [1, 100, 2_000];
@@ -160,4 +165,85 @@ fn whoever_is_left_takes_what_was_sent_and_keeps_nothing() {
             }),
         }
     }
+}
+
+const MEETING: &str = "kills::a_peer_that_is_killed_while_they_meet_is_gone_and_leaves_nothing";
+
+fn strict() -> RemoteEdge {
+    let remote = RemoteOptions::default().sharing(Sharing::Require);
+    RemoteEdge::new("meeting", DriverChoice::Epoll, remote)
+}
+
+/// One half, until it is killed.
+fn meet(part: &str) {
+    let named = EdgeOptions::named("edge");
+    match part {
+        "sends" => {
+            let port = hear().unwrap().parse().unwrap();
+            let out = TcpStream::connect(("127.0.0.1", port)).unwrap();
+            let edge = strict();
+            tell("begins", 1);
+            let mut sender: Sender<RecordBatch> = edge.sender(out, &named);
+            let _ = sender.push(data(0..10));
+            while hear().is_some() {}
+        }
+        _ => {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            tell("port", listener.local_addr().unwrap().port());
+            let edge = strict();
+            let (back, _) = listener.accept().unwrap();
+            tell("begins", 1);
+            let mut receiver: Receiver<RecordBatch> = edge.receiver(back, &named);
+            while !matches!(receiver.pop(), Popped::Ended(_)) {}
+        }
+    }
+}
+
+/// At whatever instruction between its connection and its first batch.
+#[test]
+fn a_peer_that_is_killed_while_they_meet_is_gone_and_leaves_nothing() {
+    const KILLED: usize = 40;
+    if let Some(part) = part() {
+        return meet(&part);
+    }
+    let mut seed = Seeded::new();
+    let (edge, named) = (strict(), EdgeOptions::named("edge"));
+    let before = held();
+    for round in 0..KILLED {
+        let after = Duration::from_micros(seed.below(3_000));
+        let kill = |mut child: Process| {
+            child.number("begins");
+            std::thread::sleep(after);
+            child.kill();
+        };
+        if round % 2 == 0 {
+            let mut child = Process::start(MEETING, "sends");
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            child.say(listener.local_addr().unwrap().port());
+            let (back, _) = listener.accept().unwrap();
+            let mut receiver: Receiver<RecordBatch> = edge.receiver(back, &named);
+            kill(child);
+            let (batches, ending) = all(&mut receiver);
+            assert!(batches.len() <= 1);
+            assert!(matches!(ending, Ending::Failed(_)), "{ending}");
+        } else {
+            let mut child = Process::start(MEETING, "receives");
+            let port = child.number("port") as u16;
+            let out = TcpStream::connect(("127.0.0.1", port)).unwrap();
+            let mut sender: Sender<RecordBatch> = edge.sender(out, &named);
+            kill(child);
+            // Who sends nothing need not know.
+            let _ = sender.push(data(0..10));
+            until(LONG, "the sender learns of it", || {
+                sender.poll_transport();
+                sender.is_closed()
+            });
+            assert!(sender.push(data(0..1)).is_err());
+        }
+    }
+    // Others may open edges meanwhile, but not so many for long.
+    until(LONG, "nothing is left", || {
+        let now = held();
+        now.0 < before.0 + KILLED && now.1 < before.1 + KILLED
+    });
 }

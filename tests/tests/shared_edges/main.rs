@@ -4,6 +4,7 @@
 //!
 //! That they are edges is in the conformance suite.
 
+mod by_hand;
 mod keeping;
 mod kills;
 mod large;
@@ -11,5 +12,6 @@ mod meeting;
 mod rig;
 mod rows;
 mod scenarios;
+mod scribbles;
 mod strangers;
 mod users;

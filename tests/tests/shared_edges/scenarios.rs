@@ -17,7 +17,7 @@ use ringway::edge::{Bell, EdgeOptions, Ending, Popped, Receiver, RejectReason, S
 use ringway::element::{Drain, StreamElement};
 use ringway_tests::conformance::EdgeSubject;
 use ringway_tests::conformance::elements::{Numbers, barrier, next, number, watermark};
-use ringway_tests::conformance::subjects::{SHARED, SHARED_COPIED, SharedEdge};
+use ringway_tests::conformance::subjects::{SHARED, SharedEdge};
 use ringway_tests::process::{Process, hear, part, tell};
 use ringway_tests::within::{LONG, until};
 
@@ -58,7 +58,8 @@ fn b26_bodies_are_whole_and_aligned_behind_whatever_lies_before_them() {
         ];
         RecordBatch::try_from_iter(columns).unwrap()
     };
-    for edge in [&*SHARED, &*SHARED_COPIED] {
+    for copies in [false, true] {
+        let edge = SharedEdge(SHARED.0.with(|remote| remote.shared.copies = copies));
         let (mut sender, mut receiver) = edge.open::<RecordBatch>(EdgeOptions::named("edge"));
         for shift in 0..=64 {
             // A message that ends anywhere, then a batch that is copied out and one that is not.

@@ -1,25 +1,17 @@
 //! Peers that are not what they seem: each is told apart by name, ends no edge but its own, and
 //! leaves nothing behind.
-//!
-//! A peer by hand speaks the session of the wire over its connection, and over the Unix socket
-//! whatever the test wants: the bytes stand in docs/WIRE.md.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
-use std::time::{Duration, Instant};
+use std::os::unix::net::{SocketAddr, UnixStream};
 
 use arrow::array::RecordBatch;
 use ringway::edge::remote::RemoteOptions;
 use ringway::edge::shared::Sharing;
-use ringway::edge::{EdgeOptions, Ending, Receiver, RejectReason, Sender, Transport};
+use ringway::edge::{EdgeOptions, Ending, Popped, RejectReason, Sender, Transport};
 use ringway_netio::driver::DriverChoice;
-use ringway_netio::frame::{Ending as WireEnding, Identity};
-use ringway_netio::session::{
-    Mode, Negotiation, ReceiverOptions, ReceiverSession, SenderOptions, SenderSession,
-};
+use ringway_netio::frame::Ending as WireEnding;
 use ringway_shm::Bell;
 use ringway_shm::link::{Incoming, LinkConfig, Outgoing};
 use ringway_shm::passing;
@@ -27,243 +19,11 @@ use ringway_tests::conformance::subjects::RemoteEdge;
 use ringway_tests::sockets::pair;
 use ringway_tests::within::{LONG, until};
 
+use crate::by_hand::{
+    HELLO_BYTES, HandReceiver, HandSender, PATIENCE, RECEIVER, RIGHT, SENDER, UNHURRIED, WRONG,
+    address, edge, edge_over, open_receiver, open_sender,
+};
 use crate::rig::{all, are_all, data, held};
-
-const IDENTITY: Identity = Identity {
-    job: 7 << 70,
-    edge: 3,
-    attempt: 2,
-};
-
-const SENDER: u8 = 0;
-const RECEIVER: u8 = 1;
-
-/// Bytes of a hello, and where its fields are.
-const HELLO_BYTES: usize = 64;
-const VERSION_AT: usize = 4;
-const ROLE_AT: usize = 5;
-const TOKEN_AT: usize = 8;
-const JOB_AT: usize = 24;
-const EDGE_AT: usize = 40;
-const ATTEMPT_AT: usize = 48;
-
-fn hello(role: u8, token: u128) -> Vec<u8> {
-    let mut hello = b"RWSM\x01\x00\x01\x00".to_vec();
-    hello[ROLE_AT] = role;
-    hello.extend(token.to_le_bytes());
-    hello.extend(IDENTITY.job.to_le_bytes());
-    hello.extend(IDENTITY.edge.to_le_bytes());
-    hello.extend(IDENTITY.attempt.to_le_bytes());
-    hello.resize(HELLO_BYTES, 0);
-    hello
-}
-
-/// What is wrong with a hello, or with what comes with it, and what is said of that.
-struct Wrong {
-    what: &'static str,
-    hello: fn(&mut Vec<u8>),
-    /// How many descriptors come, and whether they are those of a link.
-    descriptors: usize,
-    of_a_link: bool,
-    said: &'static str,
-}
-
-const RIGHT: Wrong = Wrong {
-    what: "nothing",
-    hello: |_| {},
-    descriptors: 3,
-    of_a_link: true,
-    said: "",
-};
-
-const WRONG: &[Wrong] = &[
-    Wrong {
-        what: "the attempt",
-        hello: |hello| hello[ATTEMPT_AT] ^= 1,
-        said: "another edge, job or attempt",
-        ..RIGHT
-    },
-    Wrong {
-        what: "the edge",
-        hello: |hello| hello[EDGE_AT] ^= 1,
-        said: "another edge, job or attempt",
-        ..RIGHT
-    },
-    Wrong {
-        what: "the job",
-        hello: |hello| hello[JOB_AT + 15] ^= 1,
-        said: "another edge, job or attempt",
-        ..RIGHT
-    },
-    Wrong {
-        what: "no identity",
-        hello: |hello| hello[6] = 0,
-        said: "another edge, job or attempt",
-        ..RIGHT
-    },
-    Wrong {
-        what: "the half of the token that is not shown",
-        hello: |hello| hello[TOKEN_AT] ^= 1,
-        said: "another token",
-        ..RIGHT
-    },
-    Wrong {
-        what: "the version",
-        hello: |hello| hello[VERSION_AT] += 1,
-        said: "the same version of Ringway",
-        ..RIGHT
-    },
-    Wrong {
-        what: "the role",
-        hello: |hello| hello[ROLE_AT] ^= 1,
-        said: "another kind or version",
-        ..RIGHT
-    },
-    Wrong {
-        what: "the length",
-        hello: |hello| hello.truncate(HELLO_BYTES - 1),
-        said: "another length",
-        ..RIGHT
-    },
-    Wrong {
-        what: "too few descriptors",
-        descriptors: 2,
-        said: "2 descriptors",
-        ..RIGHT
-    },
-    Wrong {
-        what: "too many descriptors",
-        descriptors: 5,
-        said: "5 descriptors",
-        ..RIGHT
-    },
-    Wrong {
-        what: "descriptors of something else",
-        of_a_link: false,
-        said: "",
-        ..RIGHT
-    },
-];
-
-impl Wrong {
-    /// Sends it over the socket, with these descriptors.
-    fn send(&self, stream: &UnixStream, role: u8, token: u128, right: [BorrowedFd<'_>; 3]) {
-        let mut hello = hello(role, token);
-        (self.hello)(&mut hello);
-        let mut own: Vec<BorrowedFd<'_>> = match self.of_a_link {
-            true => right.to_vec(),
-            false => vec![stream.as_fd(); 3],
-        };
-        own.resize(self.descriptors, stream.as_fd());
-        passing::send(stream, &hello, &own).unwrap();
-    }
-}
-
-fn address(token: u128) -> SocketAddr {
-    let name = format!("ringway-edge-{:016x}", (token >> 64) as u64);
-    SocketAddr::from_abstract_name(name).unwrap()
-}
-
-/// How long who waits for a silent peer does so; others wait long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_millis(300);
-
-fn edge(sharing: Sharing, patience: Duration) -> RemoteEdge {
-    let mut remote = RemoteOptions::default().sharing(sharing).identity(IDENTITY);
-    remote.stalled_after = patience;
-    RemoteEdge::new("strangers", DriverChoice::Epoll, remote)
-}
-
-/// A sender by hand.
-struct HandSender {
-    stream: TcpStream,
-    session: SenderSession<Vec<u8>>,
-    since: Instant,
-}
-
-impl HandSender {
-    /// Reads the receiver's offer, and answers nothing.
-    fn greet(stream: TcpStream) -> Self {
-        let options = SenderOptions {
-            identity: Some(IDENTITY),
-            ..SenderOptions::default()
-        };
-        let mut sender = Self {
-            stream,
-            session: SenderSession::new(options, Duration::ZERO),
-            since: Instant::now(),
-        };
-        while sender.session.offer().is_none() {
-            let mut bytes = [0; 4096];
-            let read = sender.stream.read(&mut bytes).unwrap();
-            assert!(read > 0, "the receiver makes an offer");
-            sender
-                .session
-                .handle_input(sender.since.elapsed(), &bytes[..read]);
-        }
-        sender
-    }
-
-    fn token(&self) -> u128 {
-        self.session.offer().unwrap().token
-    }
-
-    /// Sends what the session has to say.
-    fn transmit(&mut self) {
-        let mut out = Vec::new();
-        while let Some(sent) = self.session.poll_transmit(&mut out) {
-            assert!(sent.body.is_none(), "no batch was pushed");
-        }
-        self.stream.write_all(&out).unwrap();
-    }
-}
-
-/// A receiver by hand, which waits for its sender at a Unix socket.
-struct HandReceiver {
-    stream: TcpStream,
-    door: UnixListener,
-    token: u128,
-}
-
-impl HandReceiver {
-    fn offer(mut stream: TcpStream) -> Self {
-        let token = u128::from(std::process::id()) << 64 | 0x5555;
-        // Edges of the tests beside this one must not meet here.
-        let token = token ^ (stream.local_addr().unwrap().port() as u128) << 96;
-        let options = ReceiverOptions {
-            negotiation: Negotiation::Require,
-            identity: Some(IDENTITY),
-            token,
-            ..ReceiverOptions::default()
-        };
-        let door = UnixListener::bind_addr(&address(token)).unwrap();
-        let mut session = ReceiverSession::<Vec<u8>>::new(options, Duration::ZERO);
-        assert_eq!(session.mode(), Mode::Undecided);
-        let mut out = Vec::new();
-        session.poll_transmit(&mut out);
-        stream.write_all(&out).unwrap();
-        Self {
-            stream,
-            door,
-            token,
-        }
-    }
-
-    fn accept(&self) -> UnixStream {
-        self.door.accept().unwrap().0
-    }
-}
-
-fn open_receiver(sharing: Sharing, patience: Duration) -> (HandSender, Receiver<RecordBatch>) {
-    let (out, back) = pair();
-    let receiver = edge(sharing, patience).receiver(back, &EdgeOptions::named("strangers"));
-    (HandSender::greet(out), receiver)
-}
-
-fn open_sender(sharing: Sharing, patience: Duration) -> (Sender<RecordBatch>, HandReceiver) {
-    let (out, back) = pair();
-    let sender = edge(sharing, patience).sender(out, &EdgeOptions::named("strangers"));
-    (sender, HandReceiver::offer(back))
-}
 
 fn failure(ending: &Ending) -> String {
     match ending {
@@ -285,7 +45,7 @@ fn a_sender_that_knocks_with_a_wrong_hello_shares_no_memory_and_is_named() {
     let bell = Bell::descriptor().unwrap();
     for wrong in WRONG {
         for sharing in [Sharing::Require, Sharing::Prefer] {
-            let (mut sender, mut receiver) = open_receiver(sharing, LONG);
+            let (mut sender, mut receiver) = open_receiver(sharing, UNHURRIED);
             let outgoing = Outgoing::new(&LinkConfig::default(), &bell).unwrap();
             let knock = UnixStream::connect_addr(&address(sender.token())).unwrap();
             wrong.send(&knock, SENDER, sender.token(), outgoing.descriptors());
@@ -315,7 +75,7 @@ fn a_sender_that_knocks_with_a_wrong_hello_shares_no_memory_and_is_named() {
 fn a_receiver_that_answers_with_a_wrong_hello_is_named_and_nothing_is_sent() {
     let bell = Bell::descriptor().unwrap();
     for wrong in WRONG {
-        let (mut sender, receiver) = open_sender(Sharing::Prefer, LONG);
+        let (mut sender, receiver) = open_sender(Sharing::Prefer, UNHURRIED);
         sender.push(data(0..10)).unwrap();
         let knock = receiver.accept();
         let incoming = Incoming::new(&bell).unwrap();
@@ -372,14 +132,14 @@ fn a_receiver_that_goes_silent_after_the_knock_is_waited_for_so_long_and_named()
 
 #[test]
 fn a_receiver_that_refuses_the_knock_gets_the_edge_over_its_socket() {
-    let (mut sender, receiver) = open_sender(Sharing::Prefer, LONG);
+    let (mut sender, receiver) = open_sender(Sharing::Prefer, UNHURRIED);
     drop(receiver.accept());
     until(LONG, "it is decided", || sender.poll_transport().is_some());
     assert_eq!(sender.transport(), Transport::Socket);
     let why = sender.why_not_shared().unwrap();
     assert!(why.contains("has refused to share memory"), "{why}");
 
-    let (mut sender, receiver) = open_sender(Sharing::Require, LONG);
+    let (mut sender, receiver) = open_sender(Sharing::Require, UNHURRIED);
     drop(receiver.accept());
     let why = why_closed(&mut sender);
     assert!(why.contains("no shared memory"), "{why}");
@@ -399,9 +159,135 @@ fn a_sender_that_never_answers_the_offer_is_waited_for_so_long_and_named() {
 }
 
 #[test]
+fn a_receiver_that_is_gone_before_its_answer_is_a_lost_peer() {
+    let (mut sender, receiver) = open_sender(Sharing::Require, UNHURRIED);
+    let _knock = receiver.accept();
+    drop(receiver);
+    let why = why_closed(&mut sender);
+    assert!(!why.contains("has not answered"), "{why}");
+}
+
+/// Its answer and its end may be seen at once, while the thread does something else: here it lets
+/// others in.
+#[test]
+fn a_sender_that_is_gone_when_it_is_let_in_is_a_lost_peer() {
+    const SENDERS: usize = 20;
+    let bell = Bell::descriptor().unwrap();
+    for driver in [DriverChoice::Epoll, DriverChoice::Auto] {
+        let edge = edge_over(driver, Sharing::Require, UNHURRIED);
+        let opened = (0..SENDERS).map(|_| {
+            let (out, back) = pair();
+            let receiver = edge.receiver::<RecordBatch>(back, &EdgeOptions::named("strangers"));
+            let sender = HandSender::greet(out);
+            let outgoing = Outgoing::new(&LinkConfig::default(), &bell).unwrap();
+            let knock = UnixStream::connect_addr(&address(sender.token())).unwrap();
+            RIGHT.send(&knock, SENDER, sender.token(), outgoing.descriptors());
+            (sender, receiver, knock)
+        });
+        let opened: Vec<_> = opened.collect();
+        let left: Vec<_> = opened
+            .into_iter()
+            .map(|(mut sender, receiver, knock)| {
+                sender.transmit();
+                drop((sender, knock));
+                receiver
+            })
+            .collect();
+        for mut receiver in left {
+            let (batches, ending) = all(&mut receiver);
+            assert!(batches.is_empty());
+            failure(&ending);
+        }
+    }
+}
+
+#[test]
+fn a_receiver_that_is_gone_before_its_offer_is_a_lost_peer() {
+    for sharing in [Sharing::Prefer, Sharing::Require] {
+        let remote = RemoteOptions::default().sharing(sharing);
+        let edge = RemoteEdge::new("strangers", DriverChoice::Epoll, remote);
+        let (out, back) = pair();
+        let mut sender: Sender<RecordBatch> = edge.sender(out, &EdgeOptions::named("strangers"));
+        sender.push(data(0..10)).unwrap();
+        drop(back);
+        why_closed(&mut sender);
+    }
+}
+
+/// Names of doors can be listed by anybody, and anybody may stand before one.
+#[test]
+fn strangers_that_fill_the_queue_of_a_door_make_its_edge_one_over_a_socket() {
+    for sharing in [Sharing::Prefer, Sharing::Require] {
+        let (out, back) = pair();
+        let receiver = HandReceiver::offer(back);
+        let door = address(receiver.token);
+        let crowd: Vec<UnixStream> = std::iter::from_fn(|| {
+            let stranger = rustix::net::socket_with(
+                rustix::net::AddressFamily::UNIX,
+                rustix::net::SocketType::STREAM,
+                rustix::net::SocketFlags::NONBLOCK,
+                None,
+            );
+            let stranger = stranger.unwrap();
+            let name = door.as_abstract_name().unwrap();
+            let name = rustix::net::SocketAddrUnix::new_abstract_name(name).unwrap();
+            let connected = rustix::net::connect(&stranger, &name);
+            connected.ok().map(|()| UnixStream::from(stranger))
+        })
+        .take(10_000)
+        .collect();
+        assert!(!crowd.is_empty() && crowd.len() < 10_000);
+        let edge = edge(sharing, UNHURRIED);
+        let mut sender: Sender<RecordBatch> = edge.sender(out, &EdgeOptions::named("strangers"));
+        match sharing {
+            Sharing::Require => {
+                let why = why_closed(&mut sender);
+                assert!(why.contains("cannot be met at a Unix socket"), "{why}");
+            }
+            _ => {
+                until(LONG, "it is decided", || sender.poll_transport().is_some());
+                assert_eq!(sender.transport(), Transport::Socket);
+                let why = sender.why_not_shared().unwrap();
+                assert!(why.contains("cannot be met at a Unix socket"), "{why}");
+            }
+        }
+    }
+}
+
+/// A peer that has met may still say what it likes where the two began.
+#[test]
+fn bytes_on_the_connection_of_a_shared_edge_mean_nothing() {
+    const END: u32 = 32;
+    let bell = Bell::descriptor().unwrap();
+    let (mut sender, mut receiver) = open_receiver(Sharing::Require, UNHURRIED);
+    let outgoing = Outgoing::new(&LinkConfig::default(), &bell).unwrap();
+    let mut knock = UnixStream::connect_addr(&address(sender.token())).unwrap();
+    RIGHT.send(&knock, SENDER, sender.token(), outgoing.descriptors());
+    sender.transmit();
+    let answer = passing::Receiving::<3>::new()
+        .poll(&knock)
+        .unwrap()
+        .unwrap();
+    let mut producer = outgoing.meet(answer.descriptors).unwrap();
+    for _ in 0..100 {
+        sender.stream.write_all(&[0xff; 1000]).unwrap();
+        knock.write_all(&[0xff; 100]).unwrap();
+    }
+    until(LONG, "they have met", || {
+        receiver.poll_transport() == Some(Transport::Shared)
+    });
+    assert_eq!(receiver.try_pop(), Popped::Empty);
+    producer.push_small(END, &[]).unwrap();
+    producer.flush();
+    let (batches, ending) = all(&mut receiver);
+    assert!(batches.is_empty());
+    assert_eq!(ending, Ending::End);
+}
+
+#[test]
 fn strangers_at_the_door_keep_the_sender_out_of_nothing() {
     let (out, back) = pair();
-    let edge = edge(Sharing::Require, LONG);
+    let edge = edge(Sharing::Require, UNHURRIED);
     let mut receiver = edge.receiver::<RecordBatch>(back, &EdgeOptions::named("strangers"));
     // The name of the door is in the offer, and in /proc/net/unix for anybody.
     let mut peeked = [0; 512];

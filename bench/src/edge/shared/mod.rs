@@ -16,7 +16,7 @@ use ringway::placement::CpuId;
 
 use crate::contest::{Contest, Harness, Measure, Sample};
 use crate::cpus::CpuPair;
-use crate::edge::socket::{self, Kind, Load, Peer, Prebuilt, ROWS, Received, Total, serve};
+use crate::edge::socket::{self, Kind, Load, Peer, Prebuilt, ROWS, Received, Tally, Total, serve};
 use crate::error::BenchError;
 use crate::pinned::run_on;
 use crate::shared::LARGE_BYTES;
@@ -139,7 +139,7 @@ fn batches(harness: &mut Harness, load: Load) -> Result<(), BenchError> {
         bare_ring(cpus, load.bytes(), payloads, count)
     })?;
     against("socket", &|count| {
-        socket::run(cpus, socket::Carrier::Edge, load, prebuilt, count)
+        socket::run(cpus, socket::Carrier::Edge, prebuilt, count)
     })?;
     #[cfg(feature = "iceoryx2")]
     against("iceoryx2", &|count| {
@@ -194,6 +194,7 @@ pub(crate) fn edge(cpus: CpuPair, prebuilt: &Prebuilt, count: u64) -> Result<Sam
         message_bytes: 0,
         count,
         meeting: "none".to_owned(),
+        tallied: prebuilt.tallied(),
     };
     let mut peer = Peer::start(&words(&course, cpus.second))?;
     let to = peer.address;
@@ -248,6 +249,7 @@ pub(crate) fn carried(
         message_bytes,
         count,
         meeting: meeting.name().to_owned(),
+        tallied: None,
     };
     let mut peer = Peer::start(&words(&course, cpus.second))?;
     let meter = run_on(cpus.first, || one_way::send(&course, &meeting, payloads))??;
@@ -269,14 +271,16 @@ fn finished(
 }
 
 fn words(course: &Course, cpu: CpuId) -> Vec<String> {
-    vec![
+    let mut words = vec![
         "receive-shared".to_owned(),
         course.carrier.to_string(),
         course.message_bytes.to_string(),
         course.count.to_string(),
         course.meeting.clone(),
         cpu.to_string(),
-    ]
+    ];
+    words.extend(course.tallied.map(|distinct| distinct.to_string()));
+    words
 }
 
 /// In the receiving process: what came over the course.
@@ -285,7 +289,7 @@ fn words(course: &Course, cpu: CpuId) -> Vec<String> {
 /// When it cannot be pinned, or what comes is not what is sent.
 pub(crate) fn receive(course: &Course, cpu: CpuId) -> Result<String, BenchError> {
     serve(cpu, |listener| match course.carrier {
-        Carrier::Edge => ours::receive(&listener),
+        Carrier::Edge => ours::receive(&listener, Tally::of(course.tallied)),
         _ => one_way::receive(course),
     })
 }

@@ -39,6 +39,8 @@ pub(crate) struct Course {
     pub(crate) count: u64,
     /// Where the processes meet.
     pub(crate) meeting: String,
+    /// Of batches whose checksums are compared, how many there are.
+    pub(crate) tallied: Option<u64>,
 }
 
 /// Sends `count` messages, and stays until the other process has them.

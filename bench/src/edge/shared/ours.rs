@@ -7,7 +7,7 @@ use ringway::edge::remote::RemoteOptions;
 use ringway::edge::shared::Sharing;
 
 use crate::edge::batches;
-use crate::edge::socket::{Idle, Meter, OwnLinks, Prebuilt, Received};
+use crate::edge::socket::{Idle, Meter, OwnLinks, Prebuilt, Received, Tally};
 use crate::error::BenchError;
 
 /// An edge that fails where it can't be over shared memory.
@@ -32,8 +32,8 @@ pub(super) fn send(to: SocketAddr, prebuilt: &Prebuilt, count: u64) -> Result<Me
 ///
 /// # Errors
 /// When the peer is gone, or fails.
-pub(super) fn receive(listener: &TcpListener) -> Result<Received, BenchError> {
+pub(super) fn receive(listener: &TcpListener, tally: Tally) -> Result<Received, BenchError> {
     let links = OwnLinks::new(Idle::Adaptive)?;
     let receiver = links.receiver(listener, options())?;
-    batches::receive(links, receiver, OwnLinks::rest)
+    batches::receive(links, receiver, OwnLinks::rest, tally)
 }

@@ -12,8 +12,9 @@ use tokio::net::{TcpListener as AsyncListener, TcpStream};
 
 use crate::error::BenchError;
 
-use super::load::{Load, Prebuilt, Total};
+use super::load::Prebuilt;
 use super::peer::{Meter, Received};
+use super::tally::Tally;
 
 const WRITE_BUFFER_BYTES: usize = 256 << 10;
 const READ_BUFFER_BYTES: usize = 1 << 20;
@@ -22,18 +23,13 @@ const READ_BUFFER_BYTES: usize = 1 << 20;
 ///
 /// # Errors
 /// When the peer is gone.
-pub(super) fn send(
-    to: SocketAddr,
-    load: Load,
-    prebuilt: &Prebuilt,
-    count: u64,
-) -> Result<Meter, BenchError> {
+pub(super) fn send(to: SocketAddr, prebuilt: &Prebuilt, count: u64) -> Result<Meter, BenchError> {
     runtime()?.block_on(async {
         let mut stream = TcpStream::connect(to).await?;
         stream.set_nodelay(true)?;
         let meter = Meter::start();
         let buffer = Vec::with_capacity(2 * WRITE_BUFFER_BYTES);
-        let mut writer = StreamWriter::try_new(buffer, &load.schema())?;
+        let mut writer = StreamWriter::try_new(buffer, &prebuilt.schema())?;
         for batch in prebuilt.batches(count) {
             writer.write(&batch)?;
             if writer.get_ref().len() >= WRITE_BUFFER_BYTES {
@@ -52,14 +48,13 @@ pub(super) fn send(
 ///
 /// # Errors
 /// When the peer is gone, or sends something else.
-pub(super) fn receive(listener: TcpListener) -> Result<Received, BenchError> {
+pub(super) fn receive(listener: TcpListener, mut tally: Tally) -> Result<Received, BenchError> {
     listener.set_nonblocking(true)?;
     runtime()?.block_on(async {
         let listener = AsyncListener::from_std(listener)?;
         let (mut stream, _) = listener.accept().await?;
         let meter = Meter::start();
         let mut decoder = StreamDecoder::new();
-        let mut total = Total::default();
         let mut messages = Messages::default();
         let mut bytes: Vec<u8> = Vec::with_capacity(READ_BUFFER_BYTES);
         while stream.read_buf(&mut bytes).await? > 0 {
@@ -76,14 +71,14 @@ pub(super) fn receive(listener: TcpListener) -> Result<Received, BenchError> {
             bytes.truncate(whole);
             let mut buffer = Buffer::from(std::mem::replace(&mut bytes, next));
             while let Some(batch) = decoder.decode(&mut buffer)? {
-                total.add(&batch);
+                tally.add(&batch);
             }
         }
         while let Some(batch) = decoder.decode(&mut Buffer::from(std::mem::take(&mut bytes)))? {
-            total.add(&batch);
+            tally.add(&batch);
         }
         decoder.finish()?;
-        Ok(meter.received(total))
+        Ok(meter.received(tally.total()))
     })
 }
 

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use arrow::array::RecordBatch;
 use arrow_flight::decode::FlightRecordBatchStream;
-use arrow_flight::encode::FlightDataEncoderBuilder;
+use arrow_flight::encode::{DictionaryHandling, FlightDataEncoderBuilder};
 use arrow_flight::error::FlightError;
 use arrow_flight::flight_service_server::{FlightService, FlightServiceServer};
 use arrow_flight::{
@@ -25,8 +25,9 @@ use crate::latency::ours::require_answer;
 use crate::latency::road::Times;
 
 use super::coalesced::runtime;
-use super::load::{Load, Prebuilt, Total};
+use super::load::Prebuilt;
 use super::peer::{Meter, Received};
+use super::tally::Tally;
 
 /// Bytes of a message at most: as many as a batch needs, so that none is split.
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
@@ -47,7 +48,6 @@ pub(crate) enum Call {
 pub(super) fn send(
     to: SocketAddr,
     call: Call,
-    load: Load,
     prebuilt: &Prebuilt,
     count: u64,
 ) -> Result<Meter, BenchError> {
@@ -55,8 +55,10 @@ pub(super) fn send(
         let mut client = client(to).await?;
         let meter = Meter::start();
         let data = FlightDataEncoderBuilder::new()
-            .with_schema(load.schema())
+            .with_schema(prebuilt.schema())
             .with_max_flight_data_size(MESSAGE_BYTES_MAX)
+            // As they are, and not unfolded.
+            .with_dictionary_handling(DictionaryHandling::Resend)
             .build(stream::iter(prebuilt.batches(count).map(Ok)));
         match call {
             Call::Put => {
@@ -109,14 +111,18 @@ async fn client(to: SocketAddr) -> Result<FlightClient, BenchError> {
 ///
 /// # Errors
 /// When it cannot serve, or something else comes.
-pub(crate) fn receive(listener: TcpListener, echoes: bool) -> Result<Received, BenchError> {
+pub(crate) fn receive(
+    listener: TcpListener,
+    echoes: bool,
+    tally: Tally,
+) -> Result<Received, BenchError> {
     listener.set_nonblocking(true)?;
     runtime()?.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let (sender, received) = oneshot::channel();
         let sink = Sink {
             echoes,
-            received: Mutex::new(Some(sender)),
+            waits: Mutex::new(Some((sender, tally))),
         };
         let service = FlightServiceServer::new(sink).max_decoding_message_size(MESSAGE_BYTES_MAX);
         let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
@@ -138,32 +144,36 @@ pub(crate) fn receive(listener: TcpListener, echoes: bool) -> Result<Received, B
 /// Takes one call.
 struct Sink {
     echoes: bool,
-    received: Mutex<Option<oneshot::Sender<Received>>>,
+    /// Who waits for what comes, and what adds it up; the first call takes both.
+    waits: Mutex<Option<(oneshot::Sender<Received>, Tally)>>,
 }
 
 impl Sink {
     /// Takes all batches, and says what has come.
     async fn take(&self, request: Request<Streaming<FlightData>>) -> Result<(), Status> {
-        let mut come = Come::begin(self);
+        let mut come = Come::begin(self)?;
         let mut batches = batches(request);
         while let Some(batch) = batches.next().await {
-            come.total.add(&batch?);
+            come.tally.add(&batch?);
         }
         Ok(())
     }
 
     /// Sends every batch back, and says at the end what has come.
-    fn send_back(&self, request: Request<Streaming<FlightData>>) -> Answers<FlightData> {
-        let mut come = Come::begin(self);
+    fn send_back(
+        &self,
+        request: Request<Streaming<FlightData>>,
+    ) -> Result<Answers<FlightData>, Status> {
+        let mut come = Come::begin(self)?;
         let batches = batches(request).map(move |batch| {
             // All of it goes with the stream, which it tells the end of.
             let come = &mut come;
             let batch = batch?;
-            come.total.add(&batch);
+            come.tally.add(&batch);
             Ok(batch)
         });
         let data = FlightDataEncoderBuilder::new().build(batches);
-        Box::pin(data.map(|data| data.map_err(Status::from)))
+        Ok(Box::pin(data.map(|data| data.map_err(Status::from))))
     }
 }
 
@@ -176,18 +186,21 @@ fn batches(request: Request<Streaming<FlightData>>) -> FlightRecordBatchStream {
 /// What has come so far; it is told at the end.
 struct Come {
     meter: Meter,
-    total: Total,
+    tally: Tally,
     received: Option<oneshot::Sender<Received>>,
 }
 
 impl Come {
-    fn begin(sink: &Sink) -> Self {
-        let received = sink.received.lock();
-        Self {
+    /// # Errors
+    /// When there was a call before.
+    fn begin(sink: &Sink) -> Result<Self, Status> {
+        let waits = sink.waits.lock().ok().and_then(|mut waits| waits.take());
+        let (received, tally) = waits.ok_or_else(|| Status::unavailable("there is one call"))?;
+        Ok(Self {
             meter: Meter::start(),
-            total: Total::default(),
-            received: received.ok().and_then(|mut sender| sender.take()),
-        }
+            tally,
+            received: Some(received),
+        })
     }
 }
 
@@ -195,7 +208,7 @@ impl Drop for Come {
     fn drop(&mut self) {
         if let Some(sender) = self.received.take() {
             // Nobody waits any more when the process is about to end.
-            let _ = sender.send(self.meter.received(self.total));
+            let _ = sender.send(self.meter.received(self.tally.total()));
         }
     }
 }
@@ -271,7 +284,7 @@ impl FlightService for Sink {
         request: Request<Streaming<FlightData>>,
     ) -> Result<Response<Self::DoExchangeStream>, Status> {
         if self.echoes {
-            return Ok(Response::new(self.send_back(request)));
+            return Ok(Response::new(self.send_back(request)?));
         }
         self.take(request).await?;
         Ok(Response::new(Box::pin(stream::empty())))

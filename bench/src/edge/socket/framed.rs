@@ -15,8 +15,9 @@ use crate::latency::ours::require_answer;
 use crate::latency::road::Times;
 
 use super::coalesced::runtime;
-use super::load::{Prebuilt, Total};
+use super::load::Prebuilt;
 use super::peer::{Meter, Received};
+use super::tally::Tally;
 
 /// Bytes of the length of a frame, which come first.
 const LENGTH_BYTES: usize = size_of::<u32>();
@@ -41,15 +42,14 @@ pub(super) fn send(to: SocketAddr, prebuilt: &Prebuilt, count: u64) -> Result<Me
 ///
 /// # Errors
 /// When the peer is gone, or sends something else.
-pub(super) fn receive(listener: TcpListener) -> Result<Received, BenchError> {
+pub(super) fn receive(listener: TcpListener, mut tally: Tally) -> Result<Received, BenchError> {
     runtime()?.block_on(async {
         let mut stream = accept(listener).await?;
         let meter = Meter::start();
-        let mut total = Total::default();
         while let Some(batch) = read(&mut stream).await? {
-            total.add(&batch);
+            tally.add(&batch);
         }
-        Ok(meter.received(total))
+        Ok(meter.received(tally.total()))
     })
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
+use ringway::connect::checksum;
 use serde::{Deserialize, Serialize};
 
 use crate::error::BenchError;
@@ -51,7 +52,9 @@ pub(crate) struct Total {
 pub(crate) struct Prebuilt {
     batches: Arc<[RecordBatch]>,
     totals: Vec<Total>,
-    bytes_of_batch: u64,
+    /// Of each batch.
+    bytes: Vec<u64>,
+    is_hashed: bool,
 }
 
 impl Load {
@@ -85,8 +88,9 @@ impl Load {
         let batches: Vec<RecordBatch> = (0..batches).map(batch).collect();
         Prebuilt {
             totals: batches.iter().map(Total::of).collect(),
+            bytes: vec![self.bytes() as u64; batches.len()],
             batches: batches.into(),
-            bytes_of_batch: self.bytes() as u64,
+            is_hashed: false,
         }
     }
 
@@ -130,6 +134,39 @@ impl fmt::Display for Load {
 }
 
 impl Prebuilt {
+    /// Batches of any types, of which checksums are compared.
+    ///
+    /// # Errors
+    /// When there is none, or it can't be said how long one is.
+    pub(crate) fn hashed(batches: Vec<RecordBatch>) -> Result<Self, BenchError> {
+        if batches.is_empty() {
+            return Err(BenchError::new("there is no batch to send"));
+        }
+        let bytes = batches.iter().map(|batch| {
+            let columns = batch.columns().iter();
+            let bytes = columns.map(|column| column.to_data().get_slice_memory_size());
+            bytes.sum::<Result<usize, _>>().map(|bytes| bytes as u64)
+        });
+        let hashed = |(at, batch): (usize, &RecordBatch)| {
+            Total::hashed(batch.num_rows() as u64, checksum(batch), at)
+        };
+        Ok(Self {
+            totals: batches.iter().enumerate().map(hashed).collect(),
+            bytes: bytes.collect::<Result<_, _>>()?,
+            batches: batches.into(),
+            is_hashed: true,
+        })
+    }
+
+    /// What the receiver needs to know to make a [`Tally`](super::Tally) of them.
+    pub(crate) fn tallied(&self) -> Option<u64> {
+        self.is_hashed.then(|| self.distinct())
+    }
+
+    pub(crate) fn schema(&self) -> SchemaRef {
+        self.batches[0].schema()
+    }
+
     /// How many different batches there are.
     pub(crate) fn distinct(&self) -> u64 {
         self.batches.len() as u64
@@ -153,21 +190,27 @@ impl Prebuilt {
     /// What they come to.
     pub(crate) fn total(&self, count: u64) -> Total {
         let mut total = Total::default();
-        let (rounds, rest) = (
-            count / self.totals.len() as u64,
-            count as usize % self.totals.len(),
-        );
-        for (at, batch) in self.totals.iter().enumerate() {
-            let times = rounds + u64::from(at < rest);
+        for (batch, times) in self.totals.iter().zip(self.times(count)) {
             total.rows += batch.rows * times;
             total.sum = total.sum.wrapping_add(batch.sum.wrapping_mul(times));
+        }
+        if self.is_hashed {
+            return total;
         }
         total.in_rounds(&self.totals, count)
     }
 
-    /// Bytes of the first `count` batches.
-    pub(crate) const fn bytes(&self, count: u64) -> u64 {
-        self.bytes_of_batch * count
+    /// Bytes of the first `count` batches, in Arrow's buffers.
+    pub(crate) fn bytes(&self, count: u64) -> u64 {
+        let each = self.bytes.iter().zip(self.times(count));
+        each.map(|(bytes, times)| bytes * times).sum()
+    }
+
+    /// How often each of them is among the first `count`.
+    fn times(&self, count: u64) -> impl Iterator<Item = u64> + use<> {
+        let distinct = self.distinct();
+        let (rounds, rest) = (count / distinct, count % distinct);
+        (0..distinct).map(move |at| rounds + u64::from(at < rest))
     }
 }
 
@@ -176,6 +219,16 @@ impl Total {
         let mut total = Self::default();
         total.add(batch);
         total
+    }
+
+    /// Of a batch of which the checksum is known; `at` is its place in the round, which the order
+    /// shows by.
+    pub(crate) fn hashed(rows: u64, checksum: u64, at: usize) -> Self {
+        Self {
+            rows,
+            sum: checksum.wrapping_mul(at as u64 + 1),
+            ..Self::default()
+        }
     }
 
     /// Adds a batch: it is read to the end, as a consumer would.

@@ -11,6 +11,7 @@ mod load;
 mod ours;
 mod peer;
 mod raw_tcp;
+mod tally;
 #[cfg(feature = "zeromq")]
 pub(crate) mod zeromq;
 
@@ -31,8 +32,8 @@ use flight::Call;
 pub(super) use load::PREBUILT_BYTES;
 pub(crate) use load::{Kind, Load, Prebuilt, Total, sum_of_words};
 pub(crate) use ours::{Idle, OwnLinks};
-pub(super) use peer::{Meter, Received};
-pub(crate) use peer::{Peer, serve};
+pub(crate) use peer::{Meter, Peer, Received, serve};
+pub(crate) use tally::Tally;
 
 /// Rows of a batch.
 pub(crate) const ROWS: [usize; 5] = [1, 256, 1024, 8192, 65536];
@@ -66,7 +67,8 @@ pub(crate) enum Carrier {
 }
 
 impl Carrier {
-    const BASELINES: [Self; 3] = [Self::RawTcp, Self::Coalesced, Self::Flight(Call::Put)];
+    pub(crate) const BASELINES: [Self; 3] =
+        [Self::RawTcp, Self::Coalesced, Self::Flight(Call::Put)];
 
     const ALL: &[Self] = &[
         Self::Edge,
@@ -152,8 +154,8 @@ fn compare(harness: &mut Harness, ours: Carrier, load: Load) -> Result<(), Bench
             measure: Measure::Rate,
             baseline_name: baseline.name(),
             count: SMOKE_BATCHES,
-            ours: Box::new(move |count| run(cpus, ours, load, prebuilt, count)),
-            baseline: Box::new(move |count| run(cpus, baseline, load, prebuilt, count)),
+            ours: Box::new(move |count| run(cpus, ours, prebuilt, count)),
+            baseline: Box::new(move |count| run(cpus, baseline, prebuilt, count)),
         })?;
     }
     Ok(())
@@ -166,21 +168,22 @@ fn compare(harness: &mut Harness, ours: Carrier, load: Load) -> Result<(), Bench
 pub(crate) fn run(
     cpus: CpuPair,
     carrier: Carrier,
-    load: Load,
     prebuilt: &Prebuilt,
     count: u64,
 ) -> Result<Sample, BenchError> {
     let words = ["receive", carrier.word(), &cpus.second.to_string()];
-    let mut peer = Peer::start(&words.map(str::to_owned))?;
+    let tallied = prebuilt.tallied().map(|distinct| distinct.to_string());
+    let words = words.map(str::to_owned).into_iter().chain(tallied);
+    let mut peer = Peer::start(&words.collect::<Vec<_>>())?;
     let (to, raw) = (peer.address, raw_tcp::chunks());
     let meter = run_on(cpus.first, || match carrier {
         Carrier::Edge => ours::send(to, RemoteOptions::default(), prebuilt, count),
         Carrier::EdgeV1 => ours::send(to, RemoteOptions::version_1(), prebuilt, count),
         Carrier::RawTcp => raw_tcp::send(to, false, &raw, count),
         Carrier::PolledTcp => raw_tcp::send(to, true, &raw, count),
-        Carrier::Coalesced => coalesced::send(to, load, prebuilt, count),
+        Carrier::Coalesced => coalesced::send(to, prebuilt, count),
         Carrier::Framed => framed::send(to, prebuilt, count),
-        Carrier::Flight(call) => flight::send(to, call, load, prebuilt, count),
+        Carrier::Flight(call) => flight::send(to, call, prebuilt, count),
         #[cfg(feature = "zeromq")]
         Carrier::ZeroMq => zeromq::send(to, prebuilt, count),
     })??;
@@ -202,17 +205,22 @@ pub(crate) fn run(
 ///
 /// # Errors
 /// When it cannot be pinned, or what comes is not what is sent.
-pub(crate) fn receive(carrier: Carrier, cpu: CpuId) -> Result<String, BenchError> {
+pub(crate) fn receive(
+    carrier: Carrier,
+    cpu: CpuId,
+    tallied: Option<u64>,
+) -> Result<String, BenchError> {
+    let tally = Tally::of(tallied);
     serve(cpu, |listener: TcpListener| match carrier {
-        Carrier::Edge => ours::receive(&listener, RemoteOptions::default()),
-        Carrier::EdgeV1 => ours::receive(&listener, RemoteOptions::version_1()),
+        Carrier::Edge => ours::receive(&listener, RemoteOptions::default(), tally),
+        Carrier::EdgeV1 => ours::receive(&listener, RemoteOptions::version_1(), tally),
         Carrier::RawTcp => raw_tcp::receive(&listener, false),
         Carrier::PolledTcp => raw_tcp::receive(&listener, true),
-        Carrier::Coalesced => coalesced::receive(listener),
-        Carrier::Framed => framed::receive(listener),
-        Carrier::Flight(_) => flight::receive(listener, false),
+        Carrier::Coalesced => coalesced::receive(listener, tally),
+        Carrier::Framed => framed::receive(listener, tally),
+        Carrier::Flight(_) => flight::receive(listener, false, tally),
         #[cfg(feature = "zeromq")]
-        Carrier::ZeroMq => zeromq::receive(&listener),
+        Carrier::ZeroMq => zeromq::receive(&listener, tally),
     })
 }
 

@@ -18,6 +18,7 @@ use crate::error::BenchError;
 
 use super::load::Prebuilt;
 use super::peer::{Meter, Received};
+use super::tally::Tally;
 
 /// How long an idle thread spins before it sleeps, as a worker does.
 const SPIN: Duration = Duration::from_micros(50);
@@ -305,8 +306,9 @@ pub(super) fn send(
 pub(super) fn receive(
     listener: &TcpListener,
     remote: RemoteOptions,
+    tally: Tally,
 ) -> Result<Received, BenchError> {
     let links = OwnLinks::new(Idle::Adaptive)?;
     let receiver = links.receiver(listener, remote)?;
-    batches::receive(links, receiver, OwnLinks::turn)
+    batches::receive(links, receiver, OwnLinks::turn, tally)
 }

@@ -15,8 +15,9 @@ use crate::latency::ours::require_answer;
 use crate::latency::road::Times;
 
 use super::framed::{decoded, encoded};
-use super::load::{Prebuilt, Total};
+use super::load::Prebuilt;
 use super::peer::{Meter, Received};
+use super::tally::Tally;
 
 /// Messages that a socket holds.
 const MESSAGES_MAX: i32 = 1024;
@@ -48,15 +49,14 @@ pub(super) fn send(to: SocketAddr, prebuilt: &Prebuilt, count: u64) -> Result<Me
 ///
 /// # Errors
 /// When the peer is gone, or sends something else.
-pub(super) fn receive(listener: &TcpListener) -> Result<Received, BenchError> {
+pub(super) fn receive(listener: &TcpListener, mut tally: Tally) -> Result<Received, BenchError> {
     let (mut meeting, _) = listener.accept()?;
     let socket = bound(&mut meeting, SocketType::PULL)?;
     let meter = Meter::start();
-    let mut total = Total::default();
     while let Some(batch) = batch_of(&socket.recv_msg(0)?)? {
-        total.add(&batch);
+        tally.add(&batch);
     }
-    Ok(meter.received(total))
+    Ok(meter.received(tally.total()))
 }
 
 /// Sends batches, one after the other, and waits for each to come back.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use ringway::clock::Clock;
+use ringway::connect::spill::SpillFolder;
 use ringway::control::CancelCause;
 use ringway::job::file::Span;
 use ringway::job::{
@@ -92,6 +93,8 @@ pub(crate) fn run(args: &RunArgs, clock: Clock) -> u8 {
     let report = watch.until_over();
     let stop = watch.stop;
     others.leave();
+    // A sort that was cancelled may be at it still, and nobody waits for it.
+    SpillFolder::remove_all();
     let code = exit_code(&report, stop);
     let summary = Summary::new(&planned, &report, set_up, place.process());
     if let JobOutcome::Failed(error) = &report.outcome {
@@ -184,6 +187,7 @@ impl Watch<'_> {
             self.job.cancel_by(cause_of(signal));
         } else {
             // Cancelled already, and an operator does not return: whoever asks again means it.
+            SpillFolder::remove_all();
             std::process::exit(i32::from(code_of(signal)));
         }
     }

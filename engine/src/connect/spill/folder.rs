@@ -4,7 +4,7 @@ use std::fs::{DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use rustix::fs::OFlags;
 
@@ -25,6 +25,9 @@ const LOCK_TRIES_MAX: u32 = 3;
 /// Names that are tried, if others are taken.
 const NAMES_MAX: u32 = 10_000;
 
+/// The folders of this process that are there, and perhaps some that were.
+static FOLDERS: Mutex<Vec<Weak<Place>>> = Mutex::new(Vec::new());
+
 /// A folder of its own for what is put aside, with a name that says so. It is removed with all
 /// that is in it when it is dropped, or before by [`SpillFolder::remove`].
 ///
@@ -32,11 +35,17 @@ const NAMES_MAX: u32 = 10_000;
 /// and whoever makes the next folder at the same place removes those that nobody holds.
 #[derive(Debug)]
 pub struct SpillFolder {
+    place: Arc<Place>,
+    /// Locked for as long as it is open.
+    _lock: File,
+}
+
+/// Where a folder is.
+#[derive(Debug)]
+struct Place {
     path: PathBuf,
     /// Whether it was removed: nothing may be put there any more.
     is_removed: Mutex<bool>,
-    /// Locked for as long as it is open.
-    _lock: File,
 }
 
 impl SpillFolder {
@@ -65,11 +74,14 @@ impl SpillFolder {
             });
             match named {
                 Ok(lock) => {
-                    return Ok(Self {
+                    let place = Arc::new(Place {
                         path,
                         is_removed: Mutex::new(false),
-                        _lock: lock,
                     });
+                    let mut folders = locked(&FOLDERS);
+                    folders.retain(|folder| folder.strong_count() > 0);
+                    folders.push(Arc::downgrade(&place));
+                    return Ok(Self { place, _lock: lock });
                 }
                 Err(error) => {
                     // Where that fails, there is an empty folder with a name that says what it is.
@@ -84,9 +96,18 @@ impl SpillFolder {
         Err(ConnectError::file(&parent, reason))
     }
 
+    /// Removes all folders of this process, as [`SpillFolder::remove`] does: it is about to end,
+    /// and does not wait for threads that still have one.
+    pub fn remove_all() {
+        let folders = std::mem::take(&mut *locked(&FOLDERS));
+        for place in folders.iter().filter_map(Weak::upgrade) {
+            place.remove();
+        }
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.place.path
     }
 
     /// Creates the file `name`, which does not exist yet.
@@ -94,8 +115,8 @@ impl SpillFolder {
     /// # Errors
     /// [`ConnectError::File`] when it cannot be created, or the folder was removed.
     pub fn create_file(&self, name: &str) -> Result<(PathBuf, File), ConnectError> {
-        let path = self.path.join(name);
-        let is_removed = self.is_removed();
+        let path = self.place.path.join(name);
+        let is_removed = locked(&self.place.is_removed);
         if *is_removed {
             return Err(ConnectError::file(&path, "its folder is removed already"));
         }
@@ -106,11 +127,11 @@ impl SpillFolder {
 
     /// Removes the files in it, and goes on to be used.
     pub fn clear(&self) {
-        let is_removed = self.is_removed();
+        let is_removed = locked(&self.place.is_removed);
         if *is_removed {
             return;
         }
-        let files = std::fs::read_dir(&self.path)
+        let files = std::fs::read_dir(&self.place.path)
             .into_iter()
             .flatten()
             .flatten();
@@ -124,7 +145,13 @@ impl SpillFolder {
 
     /// Removes the folder with all that is in it; nothing can be created there afterwards.
     pub fn remove(&self) {
-        let mut is_removed = self.is_removed();
+        self.place.remove();
+    }
+}
+
+impl Place {
+    fn remove(&self) {
+        let mut is_removed = locked(&self.is_removed);
         if std::mem::replace(&mut *is_removed, true) {
             return;
         }
@@ -132,19 +159,17 @@ impl SpillFolder {
             tracing::warn!(folder = %self.path.display(), %error, "a spill folder stays behind");
         }
     }
-
-    fn is_removed(&self) -> MutexGuard<'_, bool> {
-        // It is one flag: a panic leaves nothing half done.
-        self.is_removed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for SpillFolder {
     fn drop(&mut self) {
         self.remove();
     }
+}
+
+/// A flag or a list: a panic leaves neither half done.
+fn locked<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Makes the lock of the new folder `folder`, and locks it.
@@ -253,6 +278,20 @@ mod tests {
         assert!(names(parent.path()).is_empty());
         let error = other.create_file("part").unwrap_err().to_string();
         assert!(error.contains("removed already"), "{error}");
+    }
+
+    #[test]
+    fn a_place_that_was_removed_by_another_thread_takes_nothing_more() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = SpillFolder::create(Some(parent.path())).unwrap();
+        folder.create_file("part").unwrap();
+        let place = Arc::clone(&folder.place);
+        std::thread::spawn(move || place.remove()).join().unwrap();
+        assert!(names(parent.path()).is_empty());
+        assert!(folder.create_file("next").is_err());
+        folder.clear();
+        drop(folder);
+        assert!(names(parent.path()).is_empty());
     }
 
     #[test]

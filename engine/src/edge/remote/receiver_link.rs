@@ -164,8 +164,13 @@ impl<B: Payload> ReceiverLink<B> {
                 if let Some(ring) = self.ring.take() {
                     let (codec, names) = (Arc::clone(&self.codec), self.names.clone());
                     let shared = Arc::clone(&self.shared);
-                    let receiving =
+                    let mut receiving =
                         SharedReceiving::new(ring, place, visitor, codec, names, shared, io.bell);
+                    if self.peer_has_ended {
+                        // It is told once.
+                        let lost = self.broken.take();
+                        receiving.handle(lost.map_or(Event::Eof, Event::Lost), io);
+                    }
                     self.successor = Some(Box::new(receiving));
                 }
                 return;

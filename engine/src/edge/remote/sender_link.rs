@@ -147,7 +147,14 @@ impl<B: Payload> SenderLink<B> {
         if self.session.error().is_some() {
             return true;
         }
-        match meeting.poll(&self.session, io) {
+        let met = match meeting.poll(&self.session, io) {
+            // An answer may be on its way still, an offer is not.
+            Met::Waiting(meeting) if self.peer_has_ended && !meeting.has_knocked() => {
+                meeting.without("the receiver is gone, and has made no offer".to_owned())
+            }
+            met => met,
+        };
+        match met {
             Met::Waiting(meeting) => {
                 let has_knocked = meeting.has_knocked();
                 self.meeting = Some(meeting);

@@ -143,7 +143,8 @@ impl<B: Payload> Meeting<B> {
         }
     }
 
-    fn without(&self, why: String) -> Met<B> {
+    /// It can't be shared memory, for this reason.
+    pub(super) fn without(&self, why: String) -> Met<B> {
         match self.options.sharing {
             Sharing::Require => Met::Failed(format!("no shared memory: {why}")),
             Sharing::Prefer | Sharing::Off => Met::Connection(why),

@@ -10,7 +10,9 @@ use super::error::{IpcError, bounded};
 
 /// Makes sure that `batch`, which is not compressed, lays out columns of `fields` in `body`:
 /// exactly the nodes and buffers that are due, every buffer within the body, aligned to 8
-/// bytes and long enough for its rows. Of the contents only validity is looked at.
+/// bytes and long enough for its rows, and not more of them than the body has bytes: the library
+/// copies those that are not aligned for their type, and many that lie in one place would become
+/// any amount of memory. Of the contents only validity is looked at.
 pub(super) fn check_batch<'f>(
     batch: RecordBatch<'_>,
     version: MetadataVersion,
@@ -21,6 +23,16 @@ pub(super) fn check_batch<'f>(
     let (Some(nodes), Some(buffers)) = (batch.nodes(), batch.buffers()) else {
         return Err(IpcError::malformed("a batch without nodes or buffers"));
     };
+    let bytes = buffers
+        .iter()
+        .map(|buffer| u64::try_from(buffer.length()).unwrap_or(0));
+    let bytes = bytes.fold(0, u64::saturating_add);
+    if bytes > body.len() as u64 {
+        let body = body.len();
+        return Err(IpcError::malformed(format_args!(
+            "buffers of {bytes} bytes in a body of {body}"
+        )));
+    }
     let mut walk = Walk {
         nodes: nodes.iter(),
         buffers: buffers.iter(),

@@ -43,6 +43,7 @@ pub struct IpcDecoder {
     /// Reads batches of that schema, if its columns are plain.
     plain: Option<Arc<PlainReader>>,
     dictionaries: HashMap<i64, ArrayRef>,
+    refuses_compressed: bool,
 }
 
 impl IpcDecoder {
@@ -51,12 +52,30 @@ impl IpcDecoder {
         Self::default()
     }
 
+    /// As [`new`](Self::new), of a stream in which nothing is compressed: then a batch takes no
+    /// more memory than its message.
+    pub(in crate::wire) fn of_uncompressed() -> Self {
+        Self {
+            refuses_compressed: true,
+            ..Self::default()
+        }
+    }
+
     /// A decoder of another stream with the schema of this one.
     pub(in crate::wire) fn with_schema_of(&self) -> Self {
         Self {
             schema: self.schema.clone(),
             plain: self.plain.clone(),
             dictionaries: HashMap::new(),
+            refuses_compressed: self.refuses_compressed,
+        }
+    }
+
+    /// A decoder of another stream, of the same kind.
+    pub(in crate::wire) fn of_another(&self) -> Self {
+        Self {
+            refuses_compressed: self.refuses_compressed,
+            ..Self::default()
         }
     }
 
@@ -98,6 +117,9 @@ impl IpcDecoder {
             None => root.header_as_record_batch(),
         };
         let batch = batch.ok_or_else(|| IpcError::malformed("a message without a batch"))?;
+        if self.refuses_compressed && batch.compression().is_some() {
+            return Err(IpcError::malformed("a compressed batch where none may be"));
+        }
         match expand(message, batch, &body)? {
             None => self.decode_plain(message, &body),
             Some(expanded) => {

@@ -118,6 +118,7 @@ impl PlainReader {
             body_bytes,
             rows,
             buffer: 0,
+            taken_bytes: 0,
         };
         let mut columns = Vec::with_capacity(self.columns.len());
         for (node, (field, plain)) in self.schema.fields().iter().zip(&self.columns).enumerate() {
@@ -141,6 +142,8 @@ struct Walk<'m> {
     rows: usize,
     /// The number of the next buffer.
     buffer: usize,
+    /// Bytes of those before it, which share none.
+    taken_bytes: usize,
 }
 
 impl Walk<'_> {
@@ -168,7 +171,8 @@ impl Walk<'_> {
         let [offset, length] = self.template.buffer(self.message, self.buffer)?;
         self.buffer += 1;
         let end = offset.checked_add(length)?;
-        let is_sound = end <= self.body_bytes
+        self.taken_bytes = self.taken_bytes.checked_add(length)?;
+        let is_sound = end.max(self.taken_bytes) <= self.body_bytes
             && length >= due
             && (offset % BUFFER_ALIGNMENT == 0 || length == 0);
         is_sound.then(|| self.body.slice_with_length(self.start + offset, length))

@@ -53,6 +53,8 @@ impl RegionDecoder {
     /// their region: for a writer that is trusted with nothing.
     pub fn new(copies: bool) -> Self {
         Self {
+            // A peer could make a little memory much otherwise.
+            messages: BatchDecoder::of_uncompressed(),
             copies,
             ..Self::default()
         }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, AsArray, BinaryArray, BooleanArray, Int64Array, ListArray, RecordBatch,
-    RecordBatchOptions, StringArray, StringViewArray,
+    ArrayRef, AsArray, BinaryArray, BooleanArray, DictionaryArray, Int64Array, ListArray,
+    RecordBatch, RecordBatchOptions, StringArray, StringViewArray,
 };
 use arrow::buffer::Buffer;
 use arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema};
@@ -12,6 +12,7 @@ use bytes::Bytes;
 
 use super::*;
 use crate::wire::encode::Owned;
+use crate::wire::{BatchEncoder, Compression, Form};
 
 /// The region of a batch, aligned as an edge would have it.
 fn region(encoder: &mut RegionEncoder, batch: &RecordBatch) -> (RegionKind, Bytes) {
@@ -198,4 +199,31 @@ fn claims_are_held_against_what_is_there() {
         assert!(decoder.decode(RegionKind::Flat, cut).is_err(), "{bytes}");
     }
     assert!(decoder.decode(RegionKind::Flat, sound).is_ok());
+}
+
+/// A few bytes could become any amount of memory.
+#[test]
+fn a_compressed_batch_is_refused() {
+    let words: DictionaryArray<Int32Type> = std::iter::repeat_n("the same", 1_000).collect();
+    let batch = of(vec![("word", Arc::new(words))]);
+    for (compression, is_taken) in [
+        (Compression::None, true),
+        (Compression::Lz4, false),
+        (Compression::Zstd, false),
+    ] {
+        let mut encoder = BatchEncoder::new(Form::Messages { aligned: true }, compression);
+        let encoded = encoder.encode(&batch).unwrap();
+        let schema = encoded.schema.unwrap().to_vec();
+        let mut region = 7_u64.to_le_bytes().to_vec();
+        region.extend((schema.len() as u64).to_le_bytes());
+        region.resize(padded(region.len()), 0);
+        region.extend(schema);
+        region.resize(padded(region.len()), 0);
+        region.extend(encoded.body.to_vec());
+        let decoded = RegionDecoder::new(false).decode(RegionKind::Messages, owned(&region));
+        assert_eq!(decoded.is_ok(), is_taken, "{compression:?}: {decoded:?}");
+        if let Err(error) = decoded {
+            assert!(error.to_string().contains("compressed"), "{error}");
+        }
+    }
 }
