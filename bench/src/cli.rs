@@ -21,8 +21,8 @@ use crate::report::{self, ReportArgs};
 use crate::selection::Selection;
 use crate::transport::Transport;
 use crate::{
-    columnar, compare, data, edge, idle, job, latency, load, memory, peers, rerun, results, ring,
-    scale, sizes, table,
+    columnar, compare, data, edge, examples, idle, job, latency, load, memory, parent, peers,
+    rerun, results, ring, scale, sizes, table,
 };
 
 /// Runs of each contender where the user does not say, and in a smoke run.
@@ -34,7 +34,7 @@ pub(crate) const SECONDS: f64 = 0.5;
 
 /// Measures Ringway beside what one would pick instead, in one run.
 #[derive(Clone, Debug, Parser)]
-#[command(name = "ringway-bench", version)]
+#[command(name = "ringway-bench", version, after_help = examples::ALL)]
 pub struct Cli {
     /// What to measure.
     #[command(subcommand)]
@@ -55,37 +55,52 @@ impl Cli {
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
     /// Rings: u64, 64 bytes and record batches, singly and in chunks, and round trips.
+    #[command(after_help = examples::RING)]
     Ring,
     /// Edges: a local one beside the bare ring, one over a socket beside a bare TCP stream and
     /// what else moves batches.
+    #[command(after_help = examples::EDGE)]
     Edge(EdgeArgs),
     /// Latency: a one-row batch to another process and back at a fixed rate.
+    #[command(after_help = examples::LATENCY)]
     Latency(LatencyArgs),
     /// Latency against the load that is offered, up to the load that is too much.
+    #[command(after_help = examples::LOAD)]
     Load(LoadArgs),
     /// Throughput against the bytes of a row.
+    #[command(after_help = examples::SIZES)]
     Sizes(TransportsArgs),
     /// Throughput against the number of edges, and of exchanges of so many subtasks with so many.
+    #[command(after_help = examples::SCALE)]
     Scale(TransportsArgs),
     /// Memory against the number of edges.
+    #[command(after_help = examples::MEMORY)]
     Memory(TransportsArgs),
     /// Throughput with data as it is: auctions, orders, flights, and columns of many types.
+    #[command(after_help = examples::DATA)]
     Data(TransportsArgs),
     /// Structs as columns: the derive beside the same by hand.
+    #[command(after_help = examples::COLUMNAR)]
     Columnar,
     /// Jobs: queries of Nexmark, joins, exchanges and the flights, beside hand-written loops.
+    #[command(after_help = examples::JOB)]
     Job,
     /// What people would pick instead: in a process, between processes, over TCP, and engines.
+    #[command(after_help = examples::PEERS)]
     Peers,
     /// What is spent while nothing happens: CPU, memory, and the time to a first row.
+    #[command(after_help = examples::IDLE)]
     Idle(IdleArgs),
     /// The machine, and how far apart its two cores are.
+    #[command(after_help = examples::HOST)]
     Host,
     /// Results of earlier runs as a Markdown table.
+    #[command(after_help = examples::TABLE)]
     Table(TableArgs),
     /// Everything, part by part, as one page with plots.
     Report(ReportArgs),
     /// Two files with results side by side: what became faster, what slower.
+    #[command(after_help = examples::COMPARE)]
     Compare(CompareArgs),
     /// The other process of a case that needs one; it is started by the harness.
     #[command(hide = true)]
@@ -108,6 +123,20 @@ pub enum Command {
     /// The same of a latency over shared memory.
     #[command(hide = true)]
     EchoShared(SharedEchoArgs),
+}
+
+impl Command {
+    /// Whether the harness has started it for a case.
+    fn is_other_process(&self) -> bool {
+        matches!(
+            self,
+            Self::Receive(_)
+                | Self::Echo(_)
+                | Self::ReceiveShared(_)
+                | Self::EchoShared(_)
+                | Self::Peer(_)
+        )
+    }
 }
 
 /// How to measure.
@@ -148,6 +177,7 @@ impl CommonArgs {
             only: self.only.clone().unwrap_or_default(),
             against: self.against.clone().unwrap_or_default(),
             exact: self.exact,
+            ..Selection::default()
         }
     }
 }
@@ -312,6 +342,10 @@ pub struct TableArgs {
 /// When something that is needed is not there: the message says what. A result that is wrong is
 /// an entry of the report, and makes the answer one that is not good.
 pub fn run(cli: &Cli) -> Result<Answer, BenchError> {
+    if cli.command.is_other_process() || parent::is_report() {
+        // Where that one has ended before this, nobody reads what this says, and it ends there.
+        parent::end_with_it()?;
+    }
     let common = &cli.common;
     let report = match &cli.command {
         Command::Compare(args) => {
@@ -401,7 +435,14 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
         | Command::ReceiveShared(_)
         | Command::EchoShared(_) => unreachable!("they measure no case"),
     }
-    harness.finish()
+    let selection = harness.selection.clone();
+    let report = harness.finish()?;
+    let is_empty = report.cases.is_empty() && report.left_out.is_empty();
+    // Of the parts of a report only some have what was asked for.
+    if is_empty && !selection.is_everything() && !parent::is_report() {
+        return Err(selection.why_nothing());
+    }
+    Ok(report)
 }
 
 /// The report with what one must know to trust it, and to measure it again.

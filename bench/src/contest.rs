@@ -60,6 +60,9 @@ pub(crate) struct Sample {
 /// Runs so many operations, checks what came of them, and says what they took.
 pub(crate) type Contender<'a> = Box<dyn FnMut(u64) -> Result<Sample, BenchError> + 'a>;
 
+/// Warms a contender up, and says how many operations a run of it has.
+type Prepare = fn(&Harness, u64, &mut Contender<'_>) -> Result<u64, BenchError>;
+
 /// A case that is to be measured.
 pub(crate) struct Contest<'a> {
     pub(crate) name: String,
@@ -115,11 +118,23 @@ impl Harness {
     ///
     /// # Errors
     /// None: it is a result so that a bench can end with it.
-    pub(crate) fn measure(&mut self, mut contest: Contest<'_>) -> Result<(), BenchError> {
+    pub(crate) fn measure(&mut self, contest: Contest<'_>) -> Result<(), BenchError> {
+        self.measure_by(contest, Self::calibrated)
+    }
+
+    /// The same, with as many operations in each run as the contest says.
+    ///
+    /// # Errors
+    /// As for [`Self::measure`].
+    pub(crate) fn measure_counted(&mut self, contest: Contest<'_>) -> Result<(), BenchError> {
+        self.measure_by(contest, Self::warmed_up)
+    }
+
+    fn measure_by(&mut self, mut contest: Contest<'_>, prepare: Prepare) -> Result<(), BenchError> {
         if !self.selection.takes(&contest.name, contest.baseline_name) {
             return Ok(());
         }
-        match self.case_of(&mut contest) {
+        match self.case_of(&mut contest, prepare) {
             Ok(case) => self.add(case),
             Err(error) => self.fail(&contest.name, contest.baseline_name, &error),
         }
@@ -179,9 +194,9 @@ impl Harness {
         Ok(self.report)
     }
 
-    fn case_of(&self, contest: &mut Contest<'_>) -> Result<Case, BenchError> {
-        let ours = self.calibrated(contest.count, &mut contest.ours)?;
-        let baseline = self.calibrated(contest.count, &mut contest.baseline)?;
+    fn case_of(&self, contest: &mut Contest<'_>, prepare: Prepare) -> Result<Case, BenchError> {
+        let ours = prepare(self, contest.count, &mut contest.ours)?;
+        let baseline = prepare(self, contest.count, &mut contest.baseline)?;
         let watch = NoiseWatch::start(self.settings.cpus);
         let mut pairs: Vec<PairOfRuns> = Vec::new();
         let attempts_max = self.settings.runs * ATTEMPTS_PER_RUN_MAX;
@@ -215,6 +230,14 @@ impl Harness {
             }
             count *= 2;
         }
+    }
+
+    /// The number of operations that was asked for, after a tenth of them.
+    fn warmed_up(&self, count: u64, contender: &mut Contender<'_>) -> Result<u64, BenchError> {
+        if !self.settings.smoke {
+            contender((count / 10).max(1))?;
+        }
+        Ok(count)
     }
 
     fn pair_of_runs(
@@ -519,6 +542,20 @@ mod tests {
         let harness = Harness::new(settings(false));
         let count = harness.calibrated(10, &mut contender(1e6)).unwrap();
         assert!((9_000..=11_000).contains(&count), "{count}");
+    }
+
+    #[test]
+    fn a_run_that_is_counted_has_as_many_operations_as_were_asked_for() {
+        let harness = Harness::new(settings(false));
+        let mut counts = Vec::new();
+        let mut inner = contender(1e6);
+        let mut counting: Contender<'_> = Box::new(|count| {
+            counts.push(count);
+            inner(count)
+        });
+        assert_eq!(harness.warmed_up(10_000, &mut counting), Ok(10_000));
+        drop(counting);
+        assert_eq!(counts, [1_000]);
     }
 
     #[test]

@@ -31,7 +31,7 @@ impl CpuPair {
         });
         for cpu in [pair.first, pair.second] {
             if !allowed.contains(cpu) {
-                return Err(BenchError::new(format!(
+                return Err(BenchError::usage(format!(
                     "--cpus: CPU {cpu} is not allowed for this process; allowed: {allowed}"
                 )));
             }
@@ -89,7 +89,8 @@ mod tests {
             first: CpuId(1_000_000),
             second: CpuId(0),
         };
-        assert!(CpuPair::choose(Some(far)).is_err());
+        let error = CpuPair::choose(Some(far)).unwrap_err();
+        assert!(error.is_usage(), "{error}");
         assert!(CpuPair::choose(None).is_ok());
     }
 }

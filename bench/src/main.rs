@@ -20,9 +20,9 @@ fn main() -> ExitCode {
         }
         Err(error) => {
             eprintln!("ringway-bench: {error}");
-            // There, 1 says that something became slower.
+            // Of compare 1 says that something became slower.
             let is_compare = matches!(cli.command, Command::Compare(_));
-            ExitCode::from(if is_compare { 2 } else { 1 })
+            ExitCode::from(if is_compare || error.is_usage() { 2 } else { 1 })
         }
     }
 }

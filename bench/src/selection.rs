@@ -1,5 +1,13 @@
 //! Which cases are measured.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use crate::error::BenchError;
+
+/// How many names are told where none was right.
+const NEAR_MAX: usize = 5;
+
 /// What `--only`, `--against` and `--exact` say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Selection {
@@ -9,17 +17,52 @@ pub(crate) struct Selection {
     pub(crate) against: String,
     /// Whether a name is wanted only if it is the whole text, and not where it contains it.
     pub(crate) exact: bool,
+    /// The names and baselines that were asked for and not taken, to tell them where nothing was.
+    pub(crate) passed_over: RefCell<BTreeSet<String>>,
+    pub(crate) passed_over_baselines: RefCell<BTreeSet<String>>,
 }
 
 impl Selection {
     /// Whether a case of this name is wanted, whatever it is compared with.
     pub(crate) fn takes_name(&self, name: &str) -> bool {
-        self.matches(&self.only, name)
+        let takes = self.matches(&self.only, name);
+        if !takes {
+            self.passed_over.borrow_mut().insert(name.to_owned());
+        }
+        takes
     }
 
     /// Whether this very pair is wanted.
     pub(crate) fn takes(&self, name: &str, baseline_name: &str) -> bool {
-        self.takes_name(name) && self.matches(&self.against, baseline_name)
+        if !self.takes_name(name) {
+            return false;
+        }
+        let takes = self.matches(&self.against, baseline_name);
+        if !takes {
+            let mut passed_over = self.passed_over_baselines.borrow_mut();
+            passed_over.insert(baseline_name.to_owned());
+        }
+        takes
+    }
+
+    /// Whether nothing is said about what is wanted.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.only.is_empty() && self.against.is_empty()
+    }
+
+    /// Why nothing was measured, where that is so.
+    pub(crate) fn why_nothing(&self) -> BenchError {
+        let baselines = self.passed_over_baselines.borrow();
+        let names = self.passed_over.borrow();
+        let (flag, wanted, all) = match baselines.is_empty() {
+            true => ("--only", &self.only, &names),
+            false => ("--against", &self.against, &baselines),
+        };
+        let near = near(wanted, all).join(", ");
+        BenchError::usage(format!(
+            "{flag} {wanted:?} leaves nothing to measure of what this subcommand and its flags \
+             measure; near it: {near}"
+        ))
     }
 
     fn matches(&self, wanted: &str, text: &str) -> bool {
@@ -31,6 +74,27 @@ impl Selection {
     }
 }
 
+/// Those of the names that share most with what was wanted.
+fn near<'a>(wanted: &str, names: &'a BTreeSet<String>) -> Vec<&'a str> {
+    let triples = |text: &str| -> BTreeSet<Vec<u8>> {
+        text.as_bytes().windows(3).map(<[u8]>::to_vec).collect()
+    };
+    let wanted = triples(wanted);
+    let mut names: Vec<(f64, &str)> = names
+        .iter()
+        .map(|name| {
+            let of_name = triples(name);
+            let shared = of_name.intersection(&wanted).count();
+            let all = of_name.union(&wanted).count().max(1);
+            (shared as f64 / all as f64, name.as_str())
+        })
+        .collect();
+    // Where two share as much, the order of their names stays.
+    names.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    names.truncate(NEAR_MAX);
+    names.into_iter().map(|(_, name)| name).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,6 +104,7 @@ mod tests {
             only: only.to_owned(),
             against: against.to_owned(),
             exact,
+            ..Selection::default()
         }
     }
 
@@ -63,5 +128,31 @@ mod tests {
     fn what_is_not_said_selects_nothing_out() {
         assert!(Selection::default().takes("ring/u64/single", "rtrb"));
         assert!(selection("", "", true).takes("ring/u64/single", "rtrb"));
+    }
+
+    #[test]
+    fn a_name_that_takes_nothing_is_answered_with_those_near_it() {
+        let typo = selection("ring/u65", "", false);
+        for name in [
+            "ring/record_batch/chunk",
+            "ring/u64/single",
+            "ring/rtt/spin",
+        ] {
+            assert!(!typo.takes(name, "rtrb"));
+        }
+        let error = typo.why_nothing();
+        assert!(error.is_usage());
+        let words = error.to_string();
+        assert!(words.contains("near it: ring/u64/single, "), "{words}");
+    }
+
+    #[test]
+    fn a_baseline_that_takes_nothing_is_answered_with_the_baselines() {
+        let typo = selection("ring/u64", "rtbr", false);
+        assert!(!typo.takes("ring/u64/single", "rtrb"));
+        assert!(!typo.takes("ring/rtt/spin", "futex"));
+        let words = typo.why_nothing().to_string();
+        assert!(words.contains("--against \"rtbr\""), "{words}");
+        assert!(words.ends_with("near it: rtrb"), "{words}");
     }
 }

@@ -7,7 +7,7 @@ use arrow::compute::concat_batches;
 use ringway::connect::{NexmarkKind, nexmark_batches};
 
 use crate::error::BenchError;
-use crate::job::{FLIGHT_COLUMNS, read_parquet};
+use crate::job::{FLIGHT_COLUMNS, flights_file, read_parquet};
 
 use super::{lineitem, made};
 
@@ -118,7 +118,7 @@ impl<'a> Sets<'a> {
     }
 
     fn flights(&self) -> Result<Vec<RecordBatch>, BenchError> {
-        let file = read_parquet(&self.folder.join("flights.parquet"), &FLIGHT_COLUMNS)?;
+        let file = read_parquet(&flights_file(&self.folder)?, &FLIGHT_COLUMNS)?;
         let Some(first) = file.first() else {
             return Err(BenchError::new("flights.parquet has no rows"));
         };

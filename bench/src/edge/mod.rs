@@ -4,6 +4,7 @@
 //! are popped, and wake the other side once for 16 elements, as a task does at the end of a
 //! step.
 
+mod batches;
 pub(crate) mod elements;
 pub(crate) mod local;
 pub(crate) mod shared;

@@ -8,6 +8,7 @@ use std::time::Instant;
 use crate::case::Case;
 use crate::contest::Settings;
 use crate::error::BenchError;
+use crate::job::flights_file;
 
 use super::Program;
 
@@ -65,7 +66,7 @@ impl JobFile {
     fn write(program: Program<'_>) -> Result<Self, BenchError> {
         let name = format!("ringway-bench-{}.toml", std::process::id());
         let path = std::env::temp_dir().join(name);
-        let data = program.data.canonicalize()?.join("flights.parquet");
+        let data = flights_file(program.data)?;
         std::fs::write(&path, job_text(&data.to_string_lossy()))?;
         Ok(Self(path))
     }

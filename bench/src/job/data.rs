@@ -257,6 +257,21 @@ pub(crate) fn data_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/examples/data")
 }
 
+/// The file with the flights in this folder.
+///
+/// # Errors
+/// When it is not there; the error says where it should be.
+pub(crate) fn flights_file(folder: &Path) -> Result<PathBuf, BenchError> {
+    let file = std::path::absolute(folder)?.join("flights.parquet");
+    if file.is_file() {
+        return Ok(file);
+    }
+    Err(BenchError::usage(format!(
+        "there is no {}: --data names the folder that has it",
+        file.display()
+    )))
+}
+
 /// Reads these columns of a Parquet file, in its order.
 ///
 /// # Errors

@@ -19,7 +19,7 @@ use ringway::watermark::WatermarkStrategy;
 use crate::error::BenchError;
 
 use super::by_key::ByKey;
-use super::data::{Input, read_parquet};
+use super::data::{Input, flights_file, read_parquet};
 use super::runner::{Outcome, Streams};
 
 pub(crate) const COLUMNS: [&str; 4] = ["event_time", "carrier", "origin", "dep_delay"];
@@ -43,7 +43,7 @@ const RESULT_BATCH_ROWS: usize = 8192;
 /// # Errors
 /// When it can't be read.
 pub(crate) fn input(folder: &Path, smoke: bool) -> Result<Input, BenchError> {
-    let mut batches = read_parquet(&folder.join("flights.parquet"), &COLUMNS)?;
+    let mut batches = read_parquet(&flights_file(folder)?, &COLUMNS)?;
     if smoke {
         batches.truncate(SMOKE_BATCHES);
     }

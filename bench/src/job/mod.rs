@@ -21,7 +21,7 @@ use ringway::job::BatchStream;
 use crate::contest::{Contest, Harness, Measure};
 use crate::error::BenchError;
 
-pub(crate) use data::{data_folder, read_parquet};
+pub(crate) use data::{data_folder, flights_file, read_parquet};
 pub(crate) use flights::COLUMNS as FLIGHT_COLUMNS;
 pub use memory::keep_freed_memory;
 
@@ -143,6 +143,10 @@ const FLIGHTS: Query = Query {
 /// When a job fails or its result differs from that of the loop, or the data can't be read.
 pub(crate) fn measure(harness: &mut Harness, data: &Path) -> Result<(), BenchError> {
     let smoke = harness.settings.smoke;
+    if is_wanted(harness, &FLIGHTS) {
+        // It comes last, and what is missing is told before anything is measured.
+        flights_file(data)?;
+    }
     for (events, query) in &NEXMARK {
         if is_wanted(harness, query) {
             let name = query.name;

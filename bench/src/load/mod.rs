@@ -82,7 +82,7 @@ fn offer(
         let schedule = schedule(rate, count);
         baseline(cpus, transport, idle, frame_bytes, schedule).map(sample)
     };
-    harness.measure(Contest {
+    harness.measure_counted(Contest {
         name,
         unit: "us",
         measure: Measure::Latency,

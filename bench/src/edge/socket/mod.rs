@@ -31,7 +31,6 @@ use flight::Call;
 
 pub(super) use load::PREBUILT_BYTES;
 pub(crate) use load::{Kind, Load, Prebuilt, Total, sum_of_words};
-pub(super) use ours::STEP_ELEMENTS;
 pub(crate) use ours::{Idle, OwnLinks};
 pub(crate) use peer::{Meter, Peer, Received, serve};
 pub(crate) use tally::Tally;

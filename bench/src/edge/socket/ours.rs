@@ -5,23 +5,20 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
-use ringway::clock::{Clock, Monotonic};
+use ringway::clock::Clock;
 use ringway::edge::remote::{
     Links, LinksHandle, RemoteOptions, RemoteParts, links, receive_over, send_over,
 };
-use ringway::edge::{EdgeOptions, Ending, Popped, Receiver, RejectReason, Sender};
-use ringway::element::StreamElement;
+use ringway::edge::{EdgeOptions, Receiver, Sender};
 use ringway::wire::Wired;
 use ringway_netio::driver::{DriverChoice, open};
 
+use crate::edge::batches;
 use crate::error::BenchError;
 
 use super::load::Prebuilt;
 use super::peer::{Meter, Received};
 use super::tally::Tally;
-
-/// Elements that are pushed between two turns at most: what a step of a task does.
-pub(in crate::edge) const STEP_ELEMENTS: usize = 256;
 
 /// How long an idle thread spins before it sleeps, as a worker does.
 const SPIN: Duration = Duration::from_micros(50);
@@ -297,35 +294,9 @@ pub(super) fn send(
     prebuilt: &Prebuilt,
     count: u64,
 ) -> Result<Meter, BenchError> {
-    let mut links = OwnLinks::new(Idle::Adaptive)?;
-    let mut sender = links.sender(to, remote)?;
-    let meter = Meter::start();
-    // What the clock says does not matter here.
-    sender.set_origin(Monotonic(Duration::from_secs(1)));
-    let mut unflushed = 0;
-    for batch in prebuilt.batches(count) {
-        let mut element = StreamElement::Data(batch);
-        while let Err(rejected) = sender.try_push_quiet(element) {
-            if rejected.reason != RejectReason::Full {
-                return Err(BenchError::new(rejected.reason.to_string()));
-            }
-            let has_worked = unflushed > 0;
-            unflushed = 0;
-            sender.flush();
-            links.turn(has_worked)?;
-            element = rejected.element;
-        }
-        unflushed += 1;
-        if unflushed == STEP_ELEMENTS {
-            unflushed = 0;
-            sender.flush();
-            links.turn(true)?;
-        }
-    }
-    let finished = sender.finish();
-    finished.map_err(|reason| BenchError::new(reason.to_string()))?;
-    links.finish()?;
-    Ok(meter)
+    let links = OwnLinks::new(Idle::Adaptive)?;
+    let sender = links.sender(to, remote)?;
+    batches::send(links, sender, OwnLinks::turn, prebuilt, count)
 }
 
 /// Receives to the end.
@@ -335,35 +306,9 @@ pub(super) fn send(
 pub(super) fn receive(
     listener: &TcpListener,
     remote: RemoteOptions,
-    mut tally: Tally,
+    tally: Tally,
 ) -> Result<Received, BenchError> {
-    let mut links = OwnLinks::new(Idle::Adaptive)?;
-    let mut receiver = links.receiver(listener, remote)?;
-    let meter = Meter::start();
-    loop {
-        let mut has_worked = false;
-        for _ in 0..STEP_ELEMENTS {
-            match receiver.try_pop() {
-                Popped::Element(StreamElement::Data(batch)) => {
-                    tally.add(&batch);
-                    has_worked = true;
-                }
-                Popped::Element(other) => {
-                    return Err(BenchError::new(format!(
-                        "a batch was sent, and {other:?} came"
-                    )));
-                }
-                Popped::Empty => break,
-                Popped::Ended(Ending::End) => {
-                    let received = meter.received(tally.total());
-                    links.finish()?;
-                    return Ok(received);
-                }
-                Popped::Ended(other) => {
-                    return Err(BenchError::new(format!("the edge ended as {other:?}")));
-                }
-            }
-        }
-        links.turn(has_worked)?;
-    }
+    let links = OwnLinks::new(Idle::Adaptive)?;
+    let receiver = links.receiver(listener, remote)?;
+    batches::receive(links, receiver, OwnLinks::turn, tally)
 }
