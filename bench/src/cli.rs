@@ -437,7 +437,8 @@ fn measure(command: &Command, common: &CommonArgs) -> Result<Report, BenchError>
     }
     let selection = harness.selection.clone();
     let report = harness.finish()?;
-    let is_empty = report.cases.is_empty() && report.left_out.is_empty();
+    let is_empty =
+        report.cases.is_empty() && report.left_out.is_empty() && report.failed.is_empty();
     // Of the parts of a report only some have what was asked for.
     if is_empty && !selection.is_everything() && !parent::is_report() {
         return Err(selection.why_nothing());

@@ -58,7 +58,7 @@ impl RawTcp {
         while self.written < self.frame.len() {
             match self.out.write(&self.frame[self.written..]) {
                 Ok(written) => self.written += written,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if is_nothing_yet(&error) => return Ok(false),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -152,11 +152,16 @@ fn write_all(stream: &mut TcpStream, mut frame: &[u8]) -> Result<(), BenchError>
     while !frame.is_empty() {
         match stream.write(frame) {
             Ok(written) => frame = &frame[written..],
-            Err(error) if error.kind() == ErrorKind::WouldBlock => patience.look()?,
+            Err(error) if is_nothing_yet(&error) => patience.look()?,
             Err(error) => return Err(error.into()),
         }
     }
     Ok(())
+}
+
+/// Whether to look again. A process that was stopped and goes on finds its wait interrupted.
+fn is_nothing_yet(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
 /// How long nothing has come.
@@ -212,7 +217,7 @@ impl Frames {
                 self.end += read;
                 Ok(true)
             }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(true),
+            Err(error) if is_nothing_yet(&error) => Ok(true),
             Err(error) => Err(error.into()),
         }
     }
