@@ -118,7 +118,7 @@ impl<'a> Sets<'a> {
     }
 
     fn flights(&self) -> Result<Vec<RecordBatch>, BenchError> {
-        let file = read_parquet(&flights_file(&self.folder)?, &FLIGHT_COLUMNS)?;
+        let file = read_parquet(&flights_file(self.folder)?, &FLIGHT_COLUMNS)?;
         let Some(first) = file.first() else {
             return Err(BenchError::new("flights.parquet has no rows"));
         };

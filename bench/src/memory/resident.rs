@@ -61,11 +61,12 @@ mod tests {
 
     #[test]
     fn a_page_that_is_written_is_resident() {
-        const BYTES: usize = 8 << 20;
+        // So much that what other tests of this process give back meanwhile does not hide it.
+        const BYTES: usize = 256 << 20;
         let before = Resident::now().unwrap();
         let written = vec![1_u8; BYTES];
         let more = Resident::now().unwrap() - before;
         assert!(written.iter().all(|byte| *byte == 1));
-        assert!(more.own_bytes >= 0.9 * BYTES as f64, "{more:?}");
+        assert!(more.own_bytes >= 0.5 * BYTES as f64, "{more:?}");
     }
 }
