@@ -25,6 +25,9 @@ const SEGMENT_BYTES: usize = 256 << 10;
 /// Messages that an edge has room for beyond its capacity.
 const MESSAGES_MORE: usize = 64;
 
+/// What the consumer's segment takes: its positions, and a page for whether it has gone.
+const CONSUMER_BYTES: usize = 8 << 10;
+
 /// What one end of an idle edge may cost of the process's own memory, as one over a connection.
 const IDLE_END_BYTES_MAX: usize = 16 << 10;
 
@@ -78,7 +81,7 @@ fn play() {
         messages_max: CAPACITY + MESSAGES_MORE,
         ..LinkConfig::default()
     };
-    let said = config.segment_bytes() + page;
+    let said = config.segment_bytes() + CONSUMER_BYTES.next_multiple_of(page);
     let (segments, own, descriptors) = (segment_bytes(), own_bytes(), open_descriptors());
 
     let mut edges: Vec<Edge> = (0..EDGES).map(|_| open_edge()).collect();
