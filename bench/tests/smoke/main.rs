@@ -230,19 +230,20 @@ fn latencies_over_shared_memory_are_measured_beside_a_bare_ring_iceoryx2_and_a_f
 #[test]
 fn latencies_over_sockets_are_measured_beside_tcp() {
     let cases = smoke_in_a_process("latency --transport socket");
-    let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
     let mut expected = Vec::new();
     for mode in ["spin", "adaptive", "adaptive-quiet", "park"] {
         for percentile in ["p50", "p99", "p999"] {
-            expected.push(format!("latency/socket/row/{mode}/{percentile}"));
+            for baseline in ["raw tcp", "raw tcp, two connections"] {
+                expected.push((format!("latency/socket/row/{mode}/{percentile}"), baseline));
+            }
         }
     }
-    assert_eq!(names, expected);
-    assert!(
-        cases
-            .iter()
-            .all(|case| case.baseline_name == "raw tcp" && case.unit == "us")
-    );
+    let expected: Vec<(&str, &str)> = expected
+        .iter()
+        .map(|(name, baseline)| (name.as_str(), *baseline))
+        .collect();
+    assert_eq!(keys(&cases), expected);
+    assert!(cases.iter().all(|case| case.unit == "us"));
 }
 
 #[test]
