@@ -7,6 +7,7 @@
 //! counted.
 
 use std::io::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -28,6 +29,9 @@ const EDGE_BYTES: usize = 32 << 20;
 /// What the allocator and the element under way may add: half of what one end may hold, so that
 /// an end which holds much more is seen.
 const SLACK_BYTES: usize = EDGE_BYTES / 2;
+
+/// A sender that has pushed nothing for so long is at the limit of its edge.
+const STAYS: Duration = Duration::from_millis(300);
 
 /// What the allocator and buffers that are kept for reuse may add in the long run.
 const KEPT_BYTES: usize = 8 << 20;
@@ -151,9 +155,12 @@ fn what_passes_leaves_nothing_behind() {
     let wanted = wanted.map_or(4 << 30, |bytes| bytes.parse().unwrap());
     let (mut sender, mut receiver) = edge(&RemoteOptions::default());
     let rows_wanted: usize = wanted / ROW_BYTES;
+    let pushed = Arc::new(AtomicUsize::new(0));
+    let told = Arc::clone(&pushed);
     let sending = thread::spawn(move || {
         let mut sent = 0;
         while sent < rows_wanted {
+            told.store(sent, Ordering::Relaxed);
             // Of all sizes, so that memory that is kept does not always fit.
             let rows = 1 + (sent / ROWS) % ROWS;
             let batch = batch(sent as i64).slice(0, rows);
@@ -164,9 +171,10 @@ fn what_passes_leaves_nothing_behind() {
         }
         sender.finish().unwrap();
     });
-    // What it takes when it is warm: the edge fills only when its receiver falls behind, which may
-    // be later in a short run.
-    let (mut taken, mut warm) = (0, 0);
+    // What it takes when it is warm, which it is when it has been full: else it might be so for
+    // the first time near the end.
+    wait_until_it_stays(&pushed);
+    let (mut taken, mut warm) = (0, resident_bytes());
     loop {
         match receiver.pop_timeout(LONG) {
             Popped::Element(StreamElement::Data(batch)) => taken += batch.num_rows(),
@@ -184,4 +192,17 @@ fn what_passes_leaves_nothing_behind() {
         grown <= KEPT_BYTES,
         "{grown} bytes more after {taken} rows of {ROW_BYTES} bytes"
     );
+}
+
+/// Waits until a number above 0 has not changed for a while.
+fn wait_until_it_stays(number: &AtomicUsize) {
+    let mut last = 0;
+    loop {
+        thread::sleep(STAYS);
+        let now = number.load(Ordering::Relaxed);
+        if now > 0 && now == last {
+            return;
+        }
+        last = now;
+    }
 }
