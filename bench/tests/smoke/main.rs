@@ -113,6 +113,13 @@ fn keys(cases: &[Case]) -> Vec<(&str, &str)> {
         .collect()
 }
 
+/// The cases are these, by name and baseline, in this order.
+fn assert_keys(cases: &[Case], expected: &[(String, &str)]) {
+    let expected = expected.iter();
+    let expected = expected.map(|(name, baseline)| (name.as_str(), *baseline));
+    assert_eq!(keys(cases), expected.collect::<Vec<_>>());
+}
+
 #[test]
 fn rings_are_measured_beside_rtrb_a_locked_queue_and_a_futex() {
     let cases = smoke("ring");
@@ -126,11 +133,7 @@ fn rings_are_measured_beside_rtrb_a_locked_queue_and_a_futex() {
     }
     expected.push(("ring/rtt/spin".to_owned(), "rtrb"));
     expected.push(("ring/rtt/park".to_owned(), "futex"));
-    let expected: Vec<(&str, &str)> = expected
-        .iter()
-        .map(|(name, baseline)| (name.as_str(), *baseline))
-        .collect();
-    assert_eq!(keys(&cases), expected);
+    assert_keys(&cases, &expected);
     assert!(cases.iter().all(|case| case.line_ns.is_some()));
     let trips = cases.iter().filter(|case| case.name.contains("/rtt/"));
     assert!(trips.into_iter().all(|case| case.latency_ratio.is_some()));
@@ -219,11 +222,7 @@ fn latencies_over_shared_memory_are_measured_beside_a_bare_ring_iceoryx2_and_a_f
             }
         }
     }
-    let expected: Vec<(&str, &str)> = expected
-        .iter()
-        .map(|(name, baseline)| (name.as_str(), *baseline))
-        .collect();
-    assert_eq!(keys(&cases), expected);
+    assert_keys(&cases, &expected);
     assert!(cases.iter().all(|case| case.unit == "us"));
 }
 
@@ -238,11 +237,7 @@ fn latencies_over_sockets_are_measured_beside_tcp() {
             }
         }
     }
-    let expected: Vec<(&str, &str)> = expected
-        .iter()
-        .map(|(name, baseline)| (name.as_str(), *baseline))
-        .collect();
-    assert_eq!(keys(&cases), expected);
+    assert_keys(&cases, &expected);
     assert!(cases.iter().all(|case| case.unit == "us"));
 }
 

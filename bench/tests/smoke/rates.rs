@@ -3,7 +3,7 @@
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use ringway_bench::Report;
 
-use super::{keys, print, smoke, smoke_in_a_process};
+use super::{assert_keys, print, smoke, smoke_in_a_process};
 
 #[test]
 fn throughput_is_measured_over_the_bytes_of_a_row() {
@@ -20,11 +20,7 @@ fn throughput_is_measured_over_the_bytes_of_a_row() {
             expected.push((format!("sizes/{transport}/bytes/{bytes}"), baseline));
         }
     }
-    let expected: Vec<(&str, &str)> = expected
-        .iter()
-        .map(|(name, baseline)| (name.as_str(), *baseline))
-        .collect();
-    assert_eq!(keys(&cases), expected);
+    assert_keys(&cases, &expected);
     assert!(cases.iter().all(|case| case.unit == "bytes/s"));
 }
 
@@ -45,11 +41,7 @@ fn latency_is_measured_against_the_load_that_is_offered() {
             }
         }
     }
-    let expected: Vec<(&str, &str)> = expected
-        .iter()
-        .map(|(name, baseline)| (name.as_str(), *baseline))
-        .collect();
-    assert_eq!(keys(&cases), expected);
+    assert_keys(&cases, &expected);
     for case in &cases {
         assert!(!case.percentiles.is_empty(), "{case:?}");
         assert!(case.held_share.is_some() && case.baseline_held_share.is_some());
@@ -92,11 +84,7 @@ fn latencies_of_local_edges_are_measured_beside_rtrb_and_a_futex() {
             expected.push((format!("latency/local/row/{idle}/{percentile}"), baseline));
         }
     }
-    let expected: Vec<(&str, &str)> = expected
-        .iter()
-        .map(|(name, baseline)| (name.as_str(), *baseline))
-        .collect();
-    assert_eq!(keys(&cases), expected);
+    assert_keys(&cases, &expected);
 }
 
 #[test]
@@ -113,11 +101,7 @@ fn throughput_is_measured_over_the_number_of_edges_and_in_shuffles() {
             expected.push((format!("scale/{transport}/shuffle/{shuffle}"), "1x1"));
         }
     }
-    let expected: Vec<(&str, &str)> = expected
-        .iter()
-        .map(|(name, baseline)| (name.as_str(), *baseline))
-        .collect();
-    assert_eq!(keys(&cases), expected);
+    assert_keys(&cases, &expected);
 }
 
 #[test]
@@ -133,11 +117,7 @@ fn memory_is_measured_over_the_number_of_edges() {
             }
         }
     }
-    let expected: Vec<(&str, &str)> = expected
-        .iter()
-        .map(|(name, baseline)| (name.as_str(), *baseline))
-        .collect();
-    assert_eq!(keys(&cases), expected);
+    assert_keys(&cases, &expected);
 }
 
 #[test]
@@ -169,9 +149,5 @@ fn data_as_it_is_is_moved_over_each_transport() {
             }
         }
     }
-    let expected: Vec<(&str, &str)> = expected
-        .iter()
-        .map(|(name, baseline)| (name.as_str(), *baseline))
-        .collect();
-    assert_eq!(keys(&cases), expected);
+    assert_keys(&cases, &expected);
 }
