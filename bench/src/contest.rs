@@ -8,6 +8,7 @@ use crate::error::BenchError;
 use crate::hdr_log::HdrLog;
 use crate::latencies::Latencies;
 use crate::line_probe::line_ns;
+use crate::named::{BASELINE, OURS, named};
 use crate::noise::{NoiseWatch, spread};
 use crate::progress::Progress;
 use crate::selection::Selection;
@@ -135,6 +136,8 @@ impl Harness {
         if !self.selection.takes(&contest.name, contest.baseline_name) {
             return Ok(());
         }
+        contest.ours = named(OURS, contest.ours);
+        contest.baseline = named(BASELINE, contest.baseline);
         match self.case_of(&mut contest, prepare) {
             Ok(case) => self.add(case),
             Err(error) => self.fail(&contest.name, contest.baseline_name, &error),
