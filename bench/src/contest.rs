@@ -55,8 +55,18 @@ pub(crate) struct Sample {
     pub(crate) copied_bytes: Option<u64>,
     /// The times of all that `value` is one figure of, where it is a latency.
     pub(crate) latencies: Option<Latencies>,
+    /// Those of each process, where several have measured them.
+    pub(crate) measured: Vec<Measured>,
     /// Of a rate at which things are due, the share that was held.
     pub(crate) held_share: Option<f64>,
+}
+
+/// The times that one of several processes has measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Measured {
+    /// Which of them it is.
+    pub(crate) process: &'static str,
+    pub(crate) latencies: Latencies,
 }
 
 /// Runs so many operations, checks what came of them, and says what they took.
@@ -270,12 +280,20 @@ impl Harness {
         })
     }
 
-    /// Adds the latencies of a run to the log, if there are such and there is one.
+    /// Adds the latencies of a run to the log, if there are such and there is one: those of each
+    /// process by themselves, which a reader can put together and not take apart.
     fn log(&self, name: &str, contender: &str, run: &Sample) -> Result<(), BenchError> {
-        match (&self.hdr_log, &run.latencies) {
-            (Some(log), Some(latencies)) => log.add(name, contender, run.wall, latencies),
-            _ => Ok(()),
+        let (Some(log), Some(latencies)) = (&self.hdr_log, &run.latencies) else {
+            return Ok(());
+        };
+        if run.measured.is_empty() {
+            return log.add(name, contender, run.wall, latencies);
         }
+        for Measured { process, latencies } in &run.measured {
+            let contender = format!("{contender}/{process}");
+            log.add(name, &contender, run.wall, latencies)?;
+        }
+        Ok(())
     }
 
     fn summary(
@@ -372,6 +390,7 @@ impl Sample {
             bytes,
             copied_bytes: None,
             latencies: None,
+            measured: Vec::new(),
             held_share: None,
         }
     }
@@ -385,6 +404,7 @@ impl Sample {
             bytes: 0,
             copied_bytes: None,
             latencies: None,
+            measured: Vec::new(),
             held_share: None,
         }
     }
@@ -405,12 +425,23 @@ impl Sample {
         }
     }
 
+    /// The same, whose times are those of several processes.
+    pub(crate) fn measured_by(self, measured: Vec<Measured>) -> Self {
+        Self { measured, ..self }
+    }
+
     /// The same, of a rate of which this share was held.
     pub(crate) fn holding(self, share: f64) -> Self {
         Self {
             held_share: Some(share),
             ..self
         }
+    }
+}
+
+impl Measured {
+    pub(crate) fn by(process: &'static str, latencies: Latencies) -> Self {
+        Self { process, latencies }
     }
 }
 
