@@ -249,7 +249,7 @@ fn a_peer_that_is_killed_while_they_meet_is_gone_and_leaves_nothing() {
     // Others may open edges meanwhile, but not so many for long.
     until(LONG, "nothing is left", || {
         let now = held();
-        now.0 < before.0 + rounds / 2 && now.1 < before.1 + rounds / 2
+        now.0 < before.0 + rounds.div_ceil(2) && now.1 < before.1 + rounds.div_ceil(2)
     });
     println!("{rounds} rounds while they met, and nothing was left of any");
 }
