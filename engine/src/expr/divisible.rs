@@ -16,6 +16,10 @@ use arrow::datatypes::{DataType, Int64Type};
 use super::ast::{ArithmeticOp, CompareOp};
 use super::bound::{Bound, BoundKind};
 
+/// From this constant on few numbers are expected to be multiples: at most every eighth of the
+/// eights below holds one.
+const RARE_FROM: u64 = 64;
+
 /// A constant that values are tested to be divisible by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Divisor {
@@ -53,40 +57,67 @@ impl Divisor {
     pub(super) fn test(self, values: &dyn Array, negated: bool) -> BooleanArray {
         let values = values.as_primitive::<Int64Type>();
         let numbers = values.values();
-        // The loop notes what is not divisible: that the compiler turns into a comparison and
-        // an addition with its carry.
-        let flip = if negated { 0 } else { u64::MAX };
-        let bits = if self.shift == 0 {
+        let words = if self.shift == 0 {
             let (inverse, q) = (self.inverse, self.quotient_max / 2);
             let quotient = move |n: i64| n.cast_unsigned().wrapping_mul(inverse).wrapping_add(q);
-            bitmap(numbers, flip, move |n| quotient(n) > 2 * q)
+            self.words(numbers, move |n| quotient(n) <= 2 * q)
         } else {
-            bitmap(numbers, flip, move |n| !self.divides(n))
+            self.words(numbers, move |n| self.divides(n))
         };
+        let bits = BooleanBuffer::new(Buffer::from_vec(words), 0, numbers.len());
+        let bits = if negated { !&bits } else { bits };
         BooleanArray::new(bits, values.nulls().cloned())
+    }
+
+    /// A bit of `divides` for each number, 64 in a word.
+    fn words(self, numbers: &[i64], divides: impl Fn(i64) -> bool) -> Vec<u64> {
+        let (chunks, rest) = numbers.as_chunks::<64>();
+        let mut words = Vec::with_capacity(chunks.len() + 1);
+        // The number of turns is known in each, so that the compiler unrolls the loop.
+        if self.quotient_max <= u64::MAX / RARE_FROM {
+            words.extend(chunks.iter().map(|chunk| where_few(chunk, &divides)));
+        } else {
+            words.extend(chunks.iter().map(|chunk| where_many(chunk, &divides)));
+        }
+        if !rest.is_empty() {
+            words.push(bits(rest, &divides));
+        }
+        words
     }
 }
 
-/// A bit of `test` for each number, 64 at a time, each word then flipped by `flip`.
-fn bitmap(numbers: &[i64], flip: u64, test: impl Fn(i64) -> bool) -> BooleanBuffer {
-    let (chunks, rest) = numbers.as_chunks::<64>();
-    let mut words = Vec::with_capacity(chunks.len() + 1);
-    // The number of turns is known here, so that the compiler unrolls the loop.
-    words.extend(chunks.iter().map(|chunk| word(chunk, &test) ^ flip));
-    if !rest.is_empty() {
-        words.push(word(rest, &test) ^ flip);
+/// The bits of 64 numbers of which many may pass: in four parts, since each bit waits for the one
+/// before it in its part.
+#[inline(always)]
+fn where_many(numbers: &[i64; 64], test: impl Fn(i64) -> bool) -> u64 {
+    let mut parts = [0_u64; 4];
+    for turn in (0..16).rev() {
+        for (part, bits) in parts.iter_mut().enumerate() {
+            *bits = *bits + *bits + u64::from(test(numbers[16 * part + turn]));
+        }
     }
-    BooleanBuffer::new(Buffer::from_vec(words), 0, numbers.len())
+    parts[0] | parts[1] << 16 | parts[2] << 32 | parts[3] << 48
+}
+
+/// The bits of 64 numbers of which few pass: eight at a time are looked at for any that does,
+/// which takes half the time that their bits take.
+#[inline(always)]
+fn where_few(numbers: &[i64; 64], test: impl Fn(i64) -> bool) -> u64 {
+    let (eights, _) = numbers.as_chunks::<8>();
+    let mut word = 0_u64;
+    for (at, eight) in eights.iter().enumerate() {
+        if eight.iter().fold(false, |any, n| any | test(*n)) {
+            word |= bits(eight, &test) << (8 * at);
+        }
+    }
+    word
 }
 
 /// The bits of at most 64 numbers: the last of them first, so that each is one addition.
 #[inline(always)]
-fn word(numbers: &[i64], test: impl Fn(i64) -> bool) -> u64 {
-    let mut bits = 0_u64;
-    for n in numbers.iter().rev() {
-        bits = bits + bits + u64::from(test(*n));
-    }
-    bits
+fn bits(numbers: &[i64], test: impl Fn(i64) -> bool) -> u64 {
+    let numbers = numbers.iter().rev();
+    numbers.fold(0, |bits, n| bits + bits + u64::from(test(*n)))
 }
 
 /// The operand and the divisor of `operand % constant = 0`, and whether it is `<> 0`; `None`
