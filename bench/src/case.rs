@@ -111,8 +111,8 @@ pub struct Case {
     /// The same of the baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_switches_per_s: Option<f64>,
-    /// Bytes that ours copies for each byte that it moves, where it counts them; what the kernel
-    /// copies is not among them.
+    /// Bytes that ours copies for each byte that it moves, where they are counted: those of the
+    /// sender and of the receiver, heads included. What the kernel copies is not among them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copied_share: Option<f64>,
     /// The distribution of latencies over all runs, in microseconds.

@@ -49,7 +49,8 @@ pub(crate) struct Sample {
     pub(crate) spent: Spent,
     /// Bytes that were moved; 0 where moving bytes is not the point.
     pub(crate) bytes: u64,
-    /// Bytes of them that were copied, where that is counted.
+    /// Bytes that were copied meanwhile, where that is counted: those that go along with what
+    /// is moved too.
     pub(crate) copied_bytes: Option<u64>,
     /// The times of all that `value` is one figure of, where it is a latency.
     pub(crate) latencies: Option<Latencies>,
@@ -385,6 +386,14 @@ impl Sample {
         }
     }
 
+    /// The same, where so many bytes were copied; none where that is not counted.
+    pub(crate) fn copying(self, bytes: Option<u64>) -> Self {
+        Self {
+            copied_bytes: bytes,
+            ..self
+        }
+    }
+
     /// The same, with all the times that its value is one figure of.
     pub(crate) fn with_latencies(self, latencies: Latencies) -> Self {
         Self {
@@ -484,13 +493,10 @@ mod tests {
             let sample = Sample::rate(count, wall, spent, 1_000_000_000);
             let mut latencies = Latencies::new();
             latencies.record(Duration::from_micros(7));
-            let copied_bytes = Some(250_000_000);
-            Ok(Sample {
-                copied_bytes,
-                ..sample
-            }
-            .with_latencies(latencies)
-            .holding(0.5))
+            Ok(sample
+                .copying(Some(250_000_000))
+                .with_latencies(latencies)
+                .holding(0.5))
         })
     }
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::case::{Case, Report};
 
-const HEAD: [&str; 11] = [
+const HEAD: [&str; 12] = [
     "case",
     "baseline",
     "unit",
@@ -14,6 +14,7 @@ const HEAD: [&str; 11] = [
     "ours, min to max",
     "runs",
     "CPU s/GB",
+    "copied",
     "line ns",
     "noisy",
 ];
@@ -76,6 +77,7 @@ fn row(case: &Case) -> [String; HEAD.len()] {
         format!("{} to {}", short(case.min), short(case.max)),
         case.runs.to_string(),
         cpu,
+        case.copied_share.map(short).unwrap_or_default(),
         line,
         case.noisy.clone().unwrap_or_default(),
     ]

@@ -11,7 +11,7 @@ use ringway::element::StreamElement;
 use crate::contest::{Contest, Harness, Measure, Sample};
 use crate::cpus::CpuPair;
 use crate::edge::elements::Take;
-use crate::edge::local::{over_edge, over_ring};
+use crate::edge::local::{COPIED_BYTES, over_edge, over_ring};
 use crate::edge::shared::{self, Payloads};
 use crate::edge::socket::{self, Carrier, Prebuilt, Tally, Total};
 use crate::error::BenchError;
@@ -59,7 +59,7 @@ fn locally(harness: &mut Harness, name: &str, prebuilt: &Prebuilt) -> Result<(),
     };
     let edge = |count| {
         let pair = over_edge(cpus, elements(count), Taker::of(prebuilt, count))?;
-        Ok(sample(pair, count))
+        Ok(sample(pair, count).copying(COPIED_BYTES))
     };
     let ring = |count| {
         let pair = over_ring(cpus, elements(count), Taker::of(prebuilt, count))?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use ringway::clock::Monotonic;
-use ringway::edge::{Ending, Popped, Receiver, RejectReason, Sender};
+use ringway::edge::{Ending, Popped, Receiver, RejectReason, Sender, Transport};
 use ringway::element::StreamElement;
 
 use crate::error::BenchError;
@@ -48,10 +48,42 @@ pub(super) fn send(
             turn(&mut links, true)?;
         }
     }
+    let copied_bytes = copied_in_sending(&mut links, &mut sender, turn, count)?;
     let finished = sender.finish();
     finished.map_err(|reason| BenchError::new(reason.to_string()))?;
     links.finish()?;
-    Ok(meter)
+    Ok(meter.copying(copied_bytes))
+}
+
+/// Bytes that the sender has copied, when `count` batches are on their way: a sender that has
+/// finished can't be asked.
+fn copied_in_sending(
+    links: &mut OwnLinks,
+    sender: &mut Sender<RecordBatch>,
+    turn: impl Fn(&mut OwnLinks, bool) -> Result<(), BenchError>,
+    count: u64,
+) -> Result<u64, BenchError> {
+    let mut has_worked = true;
+    loop {
+        sender.flush();
+        let stats = sender.remote_stats().unwrap_or_default();
+        let is_sent = sender.transport() == Transport::Shared || stats.frames >= count;
+        if is_sent || sender.is_closed() {
+            return Ok(stats.copied_bytes);
+        }
+        turn(links, has_worked)?;
+        has_worked = false;
+    }
+}
+
+/// Bytes that have been copied for what `receiver` got. What lies in a segment was copied into it
+/// by the sender.
+fn copied_in_receiving(receiver: &Receiver<RecordBatch>) -> u64 {
+    let stats = receiver.remote_stats().unwrap_or_default();
+    match receiver.transport() {
+        Transport::Shared => stats.wire_bytes + stats.copied_bytes,
+        _ => stats.copied_bytes,
+    }
 }
 
 /// Receives to the end, and counts what comes; `turn` is as for [`send`].
@@ -75,7 +107,8 @@ pub(super) fn receive(
                 }
                 Popped::Empty => break,
                 Popped::Ended(Ending::End) => {
-                    let received = meter.received(tally.total());
+                    let copied_bytes = copied_in_receiving(&receiver);
+                    let received = meter.copying(copied_bytes).received(tally.total());
                     // The links look after the sender for as long as there is a receiver.
                     drop(receiver);
                     links.finish()?;

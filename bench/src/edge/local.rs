@@ -17,6 +17,10 @@ use crate::pinned::{Pair, run_pair};
 use super::elements::{Elements, Take};
 use super::{CAPACITY_ELEMENTS, FLUSH_ELEMENTS};
 
+/// Bytes of values that an edge within a process copies. Nobody counts them: an edge hands on the
+/// very element that it was given, and its values stay where they are.
+pub(crate) const COPIED_BYTES: Option<u64> = Some(0);
+
 /// Moves `count` elements over an edge.
 ///
 /// # Errors
@@ -28,7 +32,8 @@ pub(crate) fn edge<B: Payload + Sync>(
     count: u64,
 ) -> Result<Sample, BenchError> {
     let pair = over_edge(cpus, elements.clones(count), elements.checker(count))?;
-    Ok(sample(&pair, count, count * elements.bytes()))
+    let sample = sample(&pair, count, count * elements.bytes());
+    Ok(sample.copying(COPIED_BYTES))
 }
 
 /// Moves `count` elements over a ring.
@@ -185,6 +190,11 @@ fn pop_from_ring<B: Payload, T: Take<B>>(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use arrow::array::{AsArray, RecordBatch};
+    use arrow::datatypes::Int64Type;
+
     use super::super::elements::{one_row_batches, record_batches};
     use super::*;
 
@@ -202,5 +212,40 @@ mod tests {
         for sample in samples {
             assert!(sample.unwrap().value > 0.0);
         }
+    }
+
+    /// Knows where the values of each batch lie.
+    struct Places(Arc<Mutex<Vec<usize>>>);
+
+    impl Take<RecordBatch> for Places {
+        fn take(&mut self, element: StreamElement<RecordBatch>) {
+            if let StreamElement::Data(batch) = element {
+                self.0.lock().unwrap().push(place(&batch));
+            }
+        }
+
+        fn finish(self) -> Result<(), BenchError> {
+            Ok(())
+        }
+    }
+
+    fn place(batch: &RecordBatch) -> usize {
+        let values = batch.column(1).as_primitive::<Int64Type>().values();
+        values.as_ptr().addr()
+    }
+
+    #[test]
+    fn an_edge_copies_no_value() {
+        let cpus = CpuPair::choose(None).unwrap();
+        let batches = record_batches();
+        let places = batches.clones(100).filter_map(|element| match element {
+            StreamElement::Data(batch) => Some(place(&batch)),
+            _ => None,
+        });
+        let sent: Vec<usize> = places.collect();
+        let came = Arc::default();
+        over_edge(cpus, batches.clones(100), Places(Arc::clone(&came))).unwrap();
+        assert_eq!(*came.lock().unwrap(), sent);
+        assert_eq!(edge(cpus, &batches, 100).unwrap().copied_bytes, Some(0));
     }
 }

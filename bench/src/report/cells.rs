@@ -25,7 +25,7 @@ const fn number(title: &'static str) -> Column {
     }
 }
 
-pub(crate) const HEAD: [Column; 15] = [
+pub(crate) const HEAD: [Column; 16] = [
     words("case"),
     words("baseline"),
     number("ours"),
@@ -38,6 +38,7 @@ pub(crate) const HEAD: [Column; 15] = [
     number("runs"),
     number("CPU s/GB"),
     number("baseline's"),
+    number("copied"),
     words("placement"),
     words("noise"),
     words("again"),
@@ -80,6 +81,7 @@ pub(crate) fn html_row(case: &Case) -> String {
         figure(Some(case.runs as f64)),
         figure(case.cpu_s_per_gb),
         figure(case.baseline_cpu_s_per_gb),
+        figure(case.copied_share),
         placement(case),
         format!(
             "<td class=\"words\">{}</td>",

@@ -255,7 +255,9 @@ pub(crate) fn carried(
     let meter = run_on(cpus.first, || one_way::send(&course, &meeting, payloads))??;
     let received = peer.received()?;
     let bytes = count * message_bytes as u64;
-    finished(meter, received, payloads.total(count), bytes)
+    let sample = finished(meter, received, payloads.total(count), bytes)?;
+    // Each message is copied into the segment, and summed where it lies there.
+    Ok(sample.copying((carrier == Carrier::Link).then_some(bytes)))
 }
 
 fn finished(
@@ -267,7 +269,7 @@ fn finished(
     let spent = meter.spent() + received.spent;
     let wall = Duration::try_from_secs_f64(received.ended_s - meter.began_s)?;
     received.total.require(expected)?;
-    Ok(Sample::rate(bytes, wall, spent, bytes))
+    Ok(Sample::rate(bytes, wall, spent, bytes).copying(received.copied_with(meter)))
 }
 
 fn words(course: &Course, cpu: CpuId) -> Vec<String> {

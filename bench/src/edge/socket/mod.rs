@@ -198,7 +198,7 @@ pub(crate) fn run(
         _ => (prebuilt.total(count), prebuilt.bytes(count)),
     };
     received.total.require(expected)?;
-    Ok(Sample::rate(bytes, wall, spent, bytes))
+    Ok(Sample::rate(bytes, wall, spent, bytes).copying(received.copied_with(meter)))
 }
 
 /// In the receiving process: what came over `carrier`.

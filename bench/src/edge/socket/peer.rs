@@ -20,15 +20,27 @@ use super::load::Total;
 pub(crate) struct Received {
     pub(crate) total: Total,
     pub(crate) spent: Spent,
+    /// Bytes that it has copied, where it counts them.
+    #[serde(default)]
+    pub(crate) copied_bytes: Option<u64>,
     /// When it had everything, by the clock that both processes have.
     pub(crate) ended_s: f64,
 }
 
-/// Time and CPU time from when there is a connection.
+impl Received {
+    /// What both processes have copied, where both count it.
+    pub(crate) fn copied_with(&self, sender: Meter) -> Option<u64> {
+        Some(self.copied_bytes? + sender.copied_bytes?)
+    }
+}
+
+/// Time and CPU time from when there is a connection, and what was copied since.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Meter {
     pub(crate) began_s: f64,
     spent: Spent,
+    /// Bytes that this process has copied, where it counts them.
+    pub(crate) copied_bytes: Option<u64>,
 }
 
 impl Meter {
@@ -36,6 +48,15 @@ impl Meter {
         Self {
             began_s: monotonic_s(),
             spent: Spent::of_process(),
+            copied_bytes: None,
+        }
+    }
+
+    /// The same, of a process that has copied so many bytes.
+    pub(crate) fn copying(self, bytes: u64) -> Self {
+        Self {
+            copied_bytes: Some(bytes),
+            ..self
         }
     }
 
@@ -49,6 +70,7 @@ impl Meter {
         Received {
             total,
             spent: self.spent(),
+            copied_bytes: self.copied_bytes,
             ended_s: monotonic_s(),
         }
     }
