@@ -17,7 +17,6 @@ mod cpus;
 mod data;
 mod edge;
 mod error;
-mod examples;
 mod hdr_log;
 mod host;
 mod idle;
@@ -48,8 +47,8 @@ mod transport;
 pub use answer::Answer;
 pub use case::{Case, Failed, LeftOut, Line, Percentile, Placement, Report};
 pub use cli::{
-    Cli, Command, CommonArgs, EchoArgs, EdgeArgs, HoldArgs, IdleArgs, LatencyArgs, LoadArgs,
-    LogArgs, ReceiveArgs, ReceiveManyArgs, SharedEchoArgs, SharedReceiveArgs, TableArgs,
+    Bench, Child, Cli, Command, CommonArgs, EchoArgs, EdgeArgs, HoldArgs, IdleArgs, LatencyArgs,
+    LoadArgs, LogArgs, ReceiveArgs, ReceiveManyArgs, SharedEchoArgs, SharedReceiveArgs, TableArgs,
     TransportsArgs, run,
 };
 pub use compare::CompareArgs;

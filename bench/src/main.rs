@@ -7,10 +7,9 @@ use ringway_bench::{Cli, Command, keep_freed_memory};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    if matches!(
-        cli.command,
-        Command::Job | Command::Columnar | Command::Peers
-    ) {
+    if let Command::Bench(bench) = &cli.command
+        && bench.keeps_freed_memory()
+    {
         keep_freed_memory();
     }
     match ringway_bench::run(&cli) {

@@ -1,26 +1,24 @@
 //! The command lines that measure the same again.
 
-use clap::ValueEnum;
-
-use crate::cli::{Command, CommonArgs, SECONDS, TransportsArgs};
+use crate::cli::{Bench, CommonArgs, SECONDS};
 
 const PROGRAM: &str = "ringway-bench";
 
 /// The command line that measures all of it again.
-pub(crate) fn of_all(command: &Command, common: &CommonArgs) -> String {
-    let mut words = words(command);
+pub(crate) fn of_all(bench: &Bench, common: &CommonArgs) -> String {
+    let mut words = bench.words();
     words.extend(arguments(common));
     line(&words)
 }
 
 /// The command line that measures this pair again, and nothing else.
 pub(crate) fn of_pair(
-    command: &Command,
+    bench: &Bench,
     common: &CommonArgs,
     name: &str,
     baseline_name: &str,
 ) -> String {
-    let mut words = words(command);
+    let mut words = bench.words();
     words.extend(["--only".to_owned(), name.to_owned()]);
     words.extend(["--against".to_owned(), baseline_name.to_owned()]);
     words.push("--exact".to_owned());
@@ -41,54 +39,6 @@ pub(crate) fn arguments(common: &CommonArgs) -> Vec<String> {
     let mut words = selection(common);
     words.extend(conditions(common));
     words
-}
-
-fn words(command: &Command) -> Vec<String> {
-    let words = match command {
-        Command::Ring => vec!["ring".to_owned()],
-        Command::Edge(args) => transport("edge", &args.transport),
-        Command::Latency(args) => transport("latency", &args.transport),
-        Command::Load(args) => transports("load", &args.over),
-        Command::Sizes(args) => transports("sizes", args),
-        Command::Scale(args) => transports("scale", args),
-        Command::Memory(args) => transports("memory", args),
-        Command::Data(args) => transports("data", args),
-        Command::Columnar => vec!["columnar".to_owned()],
-        Command::Job => vec!["job".to_owned()],
-        Command::Peers => vec!["peers".to_owned()],
-        Command::Idle(args) => {
-            let path = args.ringway.iter();
-            let path = path.flat_map(|path| ["--ringway".to_owned(), path.display().to_string()]);
-            std::iter::once("idle".to_owned()).chain(path).collect()
-        }
-        Command::Host
-        | Command::Table(_)
-        | Command::Compare(_)
-        | Command::Peer(_)
-        | Command::Report(_)
-        | Command::Receive(_)
-        | Command::ReceiveMany(_)
-        | Command::Hold(_)
-        | Command::Echo(_)
-        | Command::ReceiveShared(_)
-        | Command::EchoShared(_) => unreachable!("they measure no case"),
-    };
-    debug_assert!(!words.is_empty(), "a subcommand has a name");
-    words
-}
-
-fn transport(subcommand: &str, transport: &impl ValueEnum) -> Vec<String> {
-    let value = transport.to_possible_value();
-    // Invariant: no value of these enums is hidden from the command line.
-    let value = value.expect("a transport has a name").get_name().to_owned();
-    vec![subcommand.to_owned(), "--transport".to_owned(), value]
-}
-
-fn transports(subcommand: &str, over: &TransportsArgs) -> Vec<String> {
-    match &over.transport {
-        Some(value) => transport(subcommand, value),
-        None => vec![subcommand.to_owned()],
-    }
 }
 
 /// Which cases.
@@ -147,10 +97,17 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::cli::Cli;
+    use crate::cli::{Cli, Command};
 
     fn parsed(words: &[&str]) -> Cli {
         Cli::try_parse_from(words).unwrap()
+    }
+
+    fn bench(cli: &Cli) -> &Bench {
+        match &cli.command {
+            Command::Bench(bench) => bench,
+            other => panic!("{other:?} measures nothing"),
+        }
     }
 
     #[test]
@@ -159,12 +116,12 @@ mod tests {
         let cli = parsed(&words.split(' ').collect::<Vec<_>>());
         let (name, baseline_name) = ("edge/socket/int64/1", "raw tcp");
         assert_eq!(
-            of_pair(&cli.command, &cli.common, name, baseline_name),
+            of_pair(bench(&cli), &cli.common, name, baseline_name),
             "ringway-bench edge --transport socket --only edge/socket/int64/1 --against 'raw tcp' \
              --exact --seconds 0.25 --runs 3"
         );
         assert_eq!(
-            of_all(&cli.command, &cli.common),
+            of_all(bench(&cli), &cli.common),
             "ringway-bench edge --transport socket --only int64 --seconds 0.25 --runs 3"
         );
     }
@@ -176,7 +133,7 @@ mod tests {
             "ringway-bench sizes --transport shared",
         ] {
             let cli = parsed(&words.split(' ').collect::<Vec<_>>());
-            assert_eq!(of_all(&cli.command, &cli.common), words);
+            assert_eq!(of_all(bench(&cli), &cli.common), words);
         }
     }
 

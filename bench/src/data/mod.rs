@@ -8,7 +8,7 @@ mod sets;
 use arrow::array::RecordBatch;
 use ringway::element::StreamElement;
 
-use crate::contest::{Contest, Harness, Measure, Sample};
+use crate::contest::{Contest, Harness, Sample};
 use crate::cpus::CpuPair;
 use crate::edge::elements::Take;
 use crate::edge::local::{COPIED_BYTES, over_edge, over_ring};
@@ -102,15 +102,14 @@ fn rates(
     ours: &dyn Fn(u64) -> Result<Sample, BenchError>,
     baseline: &dyn Fn(u64) -> Result<Sample, BenchError>,
 ) -> Result<(), BenchError> {
-    harness.measure(Contest {
-        name: name.to_owned(),
-        unit: "bytes/s",
-        measure: Measure::Rate,
+    let name = name.to_owned();
+    harness.measure(Contest::of_bytes(
+        name,
         baseline_name,
-        count: SMOKE_BATCHES,
-        ours: Box::new(ours),
-        baseline: Box::new(baseline),
-    })
+        SMOKE_BATCHES,
+        ours,
+        baseline,
+    ))
 }
 
 /// Takes batches over a local edge, as the receiver of a remote one does.

@@ -3,8 +3,8 @@
 use crate::case::{Case, Report};
 use crate::table::short;
 
-use super::figures::family;
 use super::markup::escape;
+use super::names::family;
 
 pub(crate) struct Column {
     pub(crate) title: &'static str,

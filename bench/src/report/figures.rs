@@ -1,29 +1,16 @@
 //! Which figures a report has: found by the names of its cases alone.
 //!
-//! A name is a path. Where its last word is a number, that is the x of a line, and all cases
-//! with the same path before it and the same baseline are one line.
+//! All cases with the same path before a number and the same baseline are one line.
 
 use crate::case::{Case, Report};
 
 use super::bars::Bars;
 use super::dots::{Dot, Dots};
 use super::lines::Lines;
+use super::names::{family, path_and_x, without_percentile, x_label};
 use super::scale::Kind;
+use super::section::Section;
 use super::series::{self, Cost};
-
-/// Where a figure stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Section {
-    Overview,
-    Sizes,
-    Distributions,
-    Load,
-    Cpu,
-    Scaling,
-    Memory,
-    Peers,
-    Others,
-}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Figure {
@@ -37,88 +24,6 @@ pub(crate) enum Plot {
     Lines(Lines),
     Bars(Bars),
     Dots(Dots),
-}
-
-impl Section {
-    pub(crate) const ALL: [Self; 9] = [
-        Self::Overview,
-        Self::Sizes,
-        Self::Distributions,
-        Self::Load,
-        Self::Cpu,
-        Self::Scaling,
-        Self::Memory,
-        Self::Peers,
-        Self::Others,
-    ];
-
-    pub(crate) const fn title(self) -> &'static str {
-        match self {
-            Self::Overview => "Overview: how many times as good",
-            Self::Sizes => "Throughput by size",
-            Self::Distributions => "Latency percentiles",
-            Self::Load => "Latency against load",
-            Self::Cpu => "CPU seconds per GB",
-            Self::Scaling => "Scaling",
-            Self::Memory => "Memory of an edge",
-            Self::Peers => "Beside other transports",
-            Self::Others => "Rates, costs and limits",
-        }
-    }
-
-    pub(crate) const fn caption(self) -> &'static str {
-        match self {
-            Self::Overview => {
-                "A dot is ours against one baseline: right of the line ours is better, whether \
-                 more or less is better in its unit. Whiskers reach from the least to the \
-                 greatest of the pairs of runs; a hollow dot is noisy, and not to be trusted."
-            }
-            Self::Sizes => {
-                "Medians over the runs, on logarithmic axes. Whiskers reach from the least to \
-                 the greatest run; a hollow mark is noisy. Ours was measured beside each baseline \
-                 in turn: its mark is the median of these, and its whiskers reach over all."
-            }
-            Self::Distributions => {
-                "How long all but a share of the messages took at most. Each further nine is \
-                 equally far along the axis; the longest of all stands at its end."
-            }
-            Self::Load => {
-                "How long half, 99 % and 99.9 % of the messages took at most, from the moment \
-                 they were due, at each offered rate."
-            }
-            Self::Cpu => {
-                "What all threads and processes that take part spend to move 10⁹ bytes; less is \
-                 better. Bars are to scale within a case."
-            }
-            Self::Scaling => "What becomes of the rate as there are more edges, or more ends.",
-            Self::Memory => "Resident memory for each edge, as there are more of them.",
-            Self::Peers => "Bars are to scale within a case, and not from one to another.",
-            Self::Others => {
-                "Bars are to scale within a case, and not from one to another. Of times and of \
-                 what is held to a limit, less is better."
-            }
-        }
-    }
-
-    /// Whether its figures are of unlike heights.
-    pub(crate) const fn is_uneven(self) -> bool {
-        !matches!(
-            self,
-            Self::Sizes | Self::Distributions | Self::Load | Self::Memory
-        )
-    }
-
-    /// Of a case, by the first word of its name.
-    fn of(name: &str) -> Self {
-        match name.split('/').next().unwrap_or_default() {
-            "edge" | "sizes" => Self::Sizes,
-            "load" => Self::Load,
-            "scale" => Self::Scaling,
-            "memory" => Self::Memory,
-            "peers" => Self::Peers,
-            _ => Self::Others,
-        }
-    }
 }
 
 impl Plot {
@@ -181,13 +86,6 @@ pub(crate) fn of(report: &Report) -> Vec<Figure> {
     figures
 }
 
-/// The path before the last word, and that word, if it is a number.
-pub(crate) fn path_and_x(name: &str) -> Option<(&str, f64)> {
-    let (path, last) = name.rsplit_once('/')?;
-    let x: f64 = last.parse().ok()?;
-    (x.is_finite() && x > 0.0).then_some((path, x))
-}
-
 /// Cases that lie along lines, in groups of one path and unit, and the others. One value of x
 /// alone makes no line.
 fn in_lines<'a>(cases: &[&'a Case]) -> (Vec<Vec<&'a Case>>, Vec<&'a Case>) {
@@ -218,18 +116,6 @@ fn along_sizes(group: &[&Case]) -> Option<Figure> {
     })
 }
 
-/// What the numbers at the end of such a path count.
-fn x_label(path: &str) -> &'static str {
-    let first = path.split('/').next().unwrap_or_default();
-    match first {
-        "edge" => "rows in a batch",
-        "sizes" => "bytes in a row",
-        "load" => "offered, messages/s",
-        "scale" | "memory" => "edges",
-        _ => "size",
-    }
-}
-
 /// One figure for all percentiles of the same: those of the first case of each baseline.
 fn distributions(cases: &[&Case]) -> Vec<Figure> {
     let with: Vec<&Case> = cases
@@ -246,18 +132,6 @@ fn distributions(cases: &[&Case]) -> Vec<Figure> {
         plot: Plot::Lines(series::distribution(group)),
     });
     figures.collect()
-}
-
-/// `latency/row/spin` of `latency/row/spin/p99`.
-fn without_percentile(name: &str) -> &str {
-    let of_percentile = |last: &str| {
-        let digits = last.strip_prefix('p').unwrap_or_default();
-        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    match name.rsplit_once('/') {
-        Some((path, last)) if of_percentile(last) => path,
-        _ => name,
-    }
 }
 
 /// What lies along no line and has no distribution, as bars.
@@ -347,22 +221,6 @@ fn dot(case: &Case, family: &str) -> Dot {
         times: good(ratio),
         runs: (runs.0.is_finite() && runs.1.is_finite()).then_some(runs),
         is_noisy: case.noisy.is_some(),
-    }
-}
-
-/// What is shown together: a subcommand, and of those over several transports or with several
-/// kinds of peers each by itself.
-pub(crate) fn family(name: &str) -> &str {
-    let mut ends = name.match_indices('/').map(|(at, _)| at);
-    let (first, second) = (ends.next(), ends.next());
-    let by_second = [
-        "edge", "latency", "sizes", "load", "scale", "memory", "data", "peers",
-    ];
-    let word = &name[..first.unwrap_or(name.len())];
-    match (by_second.contains(&word), second) {
-        (true, Some(end)) => &name[..end],
-        (true, None) if first.is_some() => name,
-        _ => word,
     }
 }
 
@@ -486,26 +344,5 @@ mod tests {
             };
             assert!(drawn(true) && drawn(false), "{name}");
         }
-    }
-
-    #[test]
-    fn a_number_at_the_end_is_the_size() {
-        assert_eq!(
-            path_and_x("edge/socket/int64/1"),
-            Some(("edge/socket/int64", 1.0))
-        );
-        assert_eq!(path_and_x("scale/socket/shuffle/2x2"), None);
-        assert_eq!(path_and_x("edge"), None);
-        assert_eq!(without_percentile("latency/row/p999"), "latency/row");
-        assert_eq!(without_percentile("latency/row/park"), "latency/row/park");
-    }
-
-    #[test]
-    fn families_are_subcommands_and_transports() {
-        assert_eq!(family("edge/socket/int64/1"), "edge/socket");
-        assert_eq!(family("ring/u64/single"), "ring");
-        assert_eq!(family("job/q0/2workers"), "job");
-        assert_eq!(family("idle"), "idle");
-        assert_eq!(family("edge/local"), "edge/local");
     }
 }

@@ -7,9 +7,11 @@ mod figures;
 mod lines;
 mod markdown;
 mod markup;
+mod names;
 mod page;
 mod parts;
 mod scale;
+mod section;
 mod series;
 
 use std::fs;

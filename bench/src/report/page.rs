@@ -5,8 +5,9 @@ use std::fmt::Write;
 use crate::case::Report;
 
 use super::cells;
-use super::figures::{self, Figure, Section};
+use super::figures::{self, Figure};
 use super::markup::{escape, slug};
+use super::section::Section;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");

@@ -3,8 +3,8 @@
 use crate::case::{Case, median};
 
 use super::bars::{Bar, Bars, Group};
-use super::figures::path_and_x;
 use super::lines::{Axis, COLOURS, Lines, Point, Series, Stroke};
+use super::names::path_and_x;
 use super::scale::Kind;
 
 /// The name of ours.

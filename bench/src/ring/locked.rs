@@ -11,11 +11,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::queue::{Input, Output, Queue};
 
-pub(crate) struct Locked;
+/// `ALWAYS` notifies the other side of every element.
+pub(crate) struct BehindLock<const ALWAYS: bool>;
 
-pub(crate) struct LockedOnEdge;
+pub(crate) type Locked = BehindLock<true>;
 
-/// One end; `ALWAYS` notifies the other of every element.
+pub(crate) type LockedOnEdge = BehindLock<false>;
+
+/// One end.
 pub(crate) struct Half<T, const ALWAYS: bool>(Arc<Shared<T>>);
 
 struct Shared<T> {
@@ -25,21 +28,14 @@ struct Shared<T> {
     not_full: Condvar,
 }
 
-impl<T: Send> Queue<T> for Locked {
-    const NAME: &'static str = "mutex+condvar";
-    type Input = Half<T, true>;
-    type Output = Half<T, true>;
-
-    fn open(capacity: usize) -> (Self::Input, Self::Output) {
-        let shared = Shared::new(capacity);
-        (Half(shared.clone()), Half(shared))
-    }
-}
-
-impl<T: Send> Queue<T> for LockedOnEdge {
-    const NAME: &'static str = "mutex+condvar on edge";
-    type Input = Half<T, false>;
-    type Output = Half<T, false>;
+impl<T: Send, const ALWAYS: bool> Queue<T> for BehindLock<ALWAYS> {
+    const NAME: &'static str = if ALWAYS {
+        "mutex+condvar"
+    } else {
+        "mutex+condvar on edge"
+    };
+    type Input = Half<T, ALWAYS>;
+    type Output = Half<T, ALWAYS>;
 
     fn open(capacity: usize) -> (Self::Input, Self::Output) {
         let shared = Shared::new(capacity);

@@ -11,11 +11,11 @@ pub(crate) mod round_trip;
 mod rtrb_queue;
 pub(crate) mod stream;
 
-use crate::contest::{Contest, Harness, Measure};
+use crate::contest::{Contender, Contest, Harness, Measure};
 use crate::error::BenchError;
 
 use load::{Batches, Lines, Load, Words};
-use queue::{Mode, Queue};
+use queue::{Mode, Queue, Wait};
 
 pub(crate) use locked::{Locked, LockedOnEdge};
 pub(crate) use ours::Ours;
@@ -44,6 +44,56 @@ pub(crate) fn measure(harness: &mut Harness) -> Result<(), BenchError> {
     measure_round_trips(harness)
 }
 
+/// Our ring beside another way to move elements from one thread to another.
+///
+/// # Errors
+/// As for [`measure`].
+pub(crate) fn compare_streams<L: Load>(
+    harness: &mut Harness,
+    group: &str,
+    load: &L,
+    mode: Mode,
+    baseline_name: &'static str,
+    baseline: Contender<'_>,
+) -> Result<(), BenchError> {
+    let cpus = harness.settings.cpus;
+    harness.measure(Contest {
+        name: format!("{group}/{}/{}", L::NAME, mode.name()),
+        unit: "elements/s",
+        measure: Measure::Rate,
+        baseline_name,
+        count: SMOKE_ELEMENTS,
+        ours: Box::new(move |count| stream::run::<L, Ours>(cpus, load, mode, count)),
+        baseline,
+    })
+}
+
+/// Two of our rings, which `wait` like this, beside another way there and back.
+///
+/// # Errors
+/// As for [`measure`].
+pub(crate) fn compare_round_trips(
+    harness: &mut Harness,
+    group: &str,
+    wait: Wait,
+    baseline_name: &'static str,
+    baseline: Contender<'_>,
+) -> Result<(), BenchError> {
+    let cpus = harness.settings.cpus;
+    harness.measure(Contest {
+        name: wait.case_name(group),
+        unit: "ns",
+        measure: Measure::Latency,
+        baseline_name,
+        count: SMOKE_ROUND_TRIPS,
+        ours: match wait {
+            Wait::Spin => Box::new(move |count| round_trip::spinning::<Ours>(cpus, count)),
+            Wait::Park => Box::new(move |count| round_trip::parking(cpus, count)),
+        },
+        baseline,
+    })
+}
+
 fn measure_load<L: Load>(harness: &mut Harness, load: &L) -> Result<(), BenchError> {
     for mode in Mode::ALL {
         compare::<L, Rtrb>(harness, load, mode)?;
@@ -59,35 +109,15 @@ fn compare<L: Load, Q: Queue<L::Element>>(
     mode: Mode,
 ) -> Result<(), BenchError> {
     let cpus = harness.settings.cpus;
-    harness.measure(Contest {
-        name: format!("ring/{}/{}", L::NAME, mode.name()),
-        unit: "elements/s",
-        measure: Measure::Rate,
-        baseline_name: Q::NAME,
-        count: SMOKE_ELEMENTS,
-        ours: Box::new(|count| stream::run::<L, Ours>(cpus, load, mode, count)),
-        baseline: Box::new(|count| stream::run::<L, Q>(cpus, load, mode, count)),
-    })
+    let queue = Box::new(move |count| stream::run::<L, Q>(cpus, load, mode, count));
+    compare_streams(harness, "ring", load, mode, Q::NAME, queue)
 }
 
 fn measure_round_trips(harness: &mut Harness) -> Result<(), BenchError> {
     let cpus = harness.settings.cpus;
-    harness.measure(Contest {
-        name: "ring/rtt/spin".to_owned(),
-        unit: "ns",
-        measure: Measure::Latency,
-        baseline_name: <Rtrb as Queue<u64>>::NAME,
-        count: SMOKE_ROUND_TRIPS,
-        ours: Box::new(|count| round_trip::spinning::<Ours>(cpus, count)),
-        baseline: Box::new(|count| round_trip::spinning::<Rtrb>(cpus, count)),
-    })?;
-    harness.measure(Contest {
-        name: "ring/rtt/park".to_owned(),
-        unit: "ns",
-        measure: Measure::Latency,
-        baseline_name: "futex",
-        count: SMOKE_ROUND_TRIPS,
-        ours: Box::new(|count| round_trip::parking(cpus, count)),
-        baseline: Box::new(|count| round_trip::futex(cpus, count)),
-    })
+    let rtrb = Box::new(move |count| round_trip::spinning::<Rtrb>(cpus, count));
+    let name = <Rtrb as Queue<u64>>::NAME;
+    compare_round_trips(harness, "ring", Wait::Spin, name, rtrb)?;
+    let futex = Box::new(move |count| round_trip::futex(cpus, count));
+    compare_round_trips(harness, "ring", Wait::Park, "futex", futex)
 }

@@ -78,6 +78,25 @@ impl Mode {
     }
 }
 
+/// How the ends of a round trip wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// They never sleep.
+    Spin,
+    /// They sleep at once.
+    Park,
+}
+
+impl Wait {
+    /// The case of a group in which they do.
+    pub(crate) fn case_name(self, group: &str) -> String {
+        match self {
+            Self::Spin => format!("{group}/rtt/spin"),
+            Self::Park => format!("{group}/rtt/park"),
+        }
+    }
+}
+
 /// Elements of the next chunk, when `left` are left.
 pub(crate) fn chunk_of(left: u64) -> usize {
     usize::try_from(left).map_or(CHUNK_ELEMENTS, |left| left.min(CHUNK_ELEMENTS))

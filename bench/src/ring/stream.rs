@@ -6,14 +6,14 @@ use crate::backoff::Backoff;
 use crate::contest::Sample;
 use crate::cpus::CpuPair;
 use crate::error::BenchError;
-use crate::pinned::run_pair;
+use crate::pinned::{Pair, run_pair};
 use crate::spent::Spent;
 
 use super::CAPACITY_ELEMENTS;
 use super::load::{Load, Taker};
 use super::queue::{Input, Mode, Output, Queue, chunk_of};
 
-/// Moves `count` elements, in rounds of as many as are prepared at once.
+/// Moves `count` elements.
 ///
 /// # Errors
 /// When an element is lost, doubled or out of order, or a thread cannot be pinned.
@@ -23,24 +23,39 @@ pub(crate) fn run<L: Load, Q: Queue<L::Element>>(
     mode: Mode,
     count: u64,
 ) -> Result<Sample, BenchError> {
-    let (mut wall, mut spent) = (Duration::ZERO, Spent::default());
-    let mut left = count;
-    while left > 0 {
-        let round = left.min(L::ROUND_ELEMENTS_MAX);
+    in_rounds(load, count, |taker, round| {
         let (mut input, mut output) = Q::open(CAPACITY_ELEMENTS);
         let mut values = load.make(round);
-        let mut taker = load.taker(round);
-        let pair = run_pair(
+        run_pair(
             cpus,
             || match mode {
                 Mode::Single => put_all(&mut input, &mut values),
                 Mode::Chunk => put_chunks(&mut input, &mut values, round),
             },
             || match mode {
-                Mode::Single => take_all(&mut output, &mut taker, round),
-                Mode::Chunk => take_chunks(&mut output, &mut taker, round),
+                Mode::Single => take_all(&mut output, taker, round),
+                Mode::Chunk => take_chunks(&mut output, taker, round),
             },
-        )?;
+        )
+    })
+}
+
+/// What it takes to move `count` elements, in rounds of as many as are prepared at once; `one` moves
+/// those of a round to the taker.
+///
+/// # Errors
+/// When an element is lost, doubled or out of order, or `one` fails.
+pub(crate) fn in_rounds<L: Load>(
+    load: &L,
+    count: u64,
+    mut one: impl FnMut(&mut L::Taker, u64) -> Result<Pair<(), ()>, BenchError>,
+) -> Result<Sample, BenchError> {
+    let (mut wall, mut spent) = (Duration::ZERO, Spent::default());
+    let mut left = count;
+    while left > 0 {
+        let round = left.min(L::ROUND_ELEMENTS_MAX);
+        let mut taker = load.taker(round);
+        let pair = one(&mut taker, round)?;
         taker.finish()?;
         wall += pair.wall;
         spent += pair.spent;

@@ -3,7 +3,7 @@
 //! Rows of a batch are fixed, and each has a time and so many bytes. What grows with the bytes
 //! is what is copied; what does not is what each batch costs whatever is in it.
 
-use crate::contest::{Contest, Harness, Measure, Sample};
+use crate::contest::{Contest, Harness};
 use crate::edge::compare_load;
 use crate::edge::shared::{self, Payloads};
 use crate::edge::socket::{self, Carrier, Kind, Load};
@@ -45,7 +45,13 @@ fn beside_a_bare_ring(harness: &mut Harness, name: String, load: Load) -> Result
     let (prebuilt, payloads) = (&load.prebuilt(), &Payloads::of(load.bytes()));
     let ours = |count| shared::edge(cpus, prebuilt, count);
     let ring = |count| shared::bare_ring(cpus, load.bytes(), payloads, count);
-    harness.measure(rates(name, "memfd ring", &ours, &ring))
+    harness.measure(Contest::of_bytes(
+        name,
+        "memfd ring",
+        SMOKE_BATCHES,
+        ours,
+        ring,
+    ))
 }
 
 fn beside_raw_tcp(harness: &mut Harness, name: String, load: Load) -> Result<(), BenchError> {
@@ -53,22 +59,5 @@ fn beside_raw_tcp(harness: &mut Harness, name: String, load: Load) -> Result<(),
     let prebuilt = &load.prebuilt();
     let ours = |count| socket::run(cpus, Carrier::Edge, prebuilt, count);
     let raw = |count| socket::run(cpus, Carrier::RawTcp, prebuilt, count);
-    harness.measure(rates(name, "raw tcp", &ours, &raw))
-}
-
-fn rates<'a>(
-    name: String,
-    baseline_name: &'static str,
-    ours: &'a dyn Fn(u64) -> Result<Sample, BenchError>,
-    baseline: &'a dyn Fn(u64) -> Result<Sample, BenchError>,
-) -> Contest<'a> {
-    Contest {
-        name,
-        unit: "bytes/s",
-        measure: Measure::Rate,
-        baseline_name,
-        count: SMOKE_BATCHES,
-        ours: Box::new(ours),
-        baseline: Box::new(baseline),
-    }
+    harness.measure(Contest::of_bytes(name, "raw tcp", SMOKE_BATCHES, ours, raw))
 }

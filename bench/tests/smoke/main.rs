@@ -4,120 +4,21 @@
 
 mod peers;
 mod rates;
+mod running;
 
 use std::path::Path;
 use std::process::Command;
 
-use clap::Parser;
-use ringway_bench::{Case, Cli, Host, Report, run};
+use ringway_bench::{Host, Report};
 use serde_json::Value;
 
-fn print(words: &str) -> String {
-    let cli = Cli::try_parse_from(words.split_whitespace()).unwrap();
-    let answer = run(&cli).unwrap();
-    assert!(answer.is_good, "{}", answer.text);
-    answer.text
-}
+use running::{assert_keys, beside, keys, print, smoke, smoke_in_a_process};
 
-fn smoke(subcommand: &str) -> Vec<Case> {
-    let text = print(&format!(
-        "ringway-bench {subcommand} --smoke --json --runs 1"
-    ));
-    assert_eq!(text.lines().count(), 1, "one object on one line");
-    checked(serde_json::from_str(&text).unwrap(), subcommand)
-}
-
-/// As [`smoke`], in a process of its own: it starts further ones of its kind.
-fn smoke_in_a_process(subcommand: &str) -> Vec<Case> {
-    let words = format!("{subcommand} --smoke --json --runs 1");
-    let output = Command::new(env!("CARGO_BIN_EXE_ringway-bench"))
-        .args(words.split_whitespace())
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    checked(serde_json::from_slice(&output.stdout).unwrap(), subcommand)
-}
-
-fn checked(report: Report, subcommand: &str) -> Vec<Case> {
-    report.cases.iter().for_each(check);
-    for case in &report.cases {
-        check_rerun(case, &report.cases, subcommand);
-    }
-    let host = report.host.as_ref().unwrap();
-    assert_eq!(report.version, host.version);
-    assert!(report.date.ends_with('Z'), "{}", report.date);
-    let again = parsed(&report.command);
-    assert_eq!(
-        format!("{again:?}"),
-        format!("{:?}", parsed(&words(subcommand)))
-    );
-    report.cases
-}
-
-/// Of all cases of the subcommand, the line selects this one.
-fn check_rerun(case: &Case, all: &[Case], subcommand: &str) {
-    let cli = parsed(&case.rerun);
-    let original = parsed(&words(subcommand));
-    assert_eq!(
-        format!("{:?}", cli.command),
-        format!("{:?}", original.command),
-        "{}",
-        case.rerun
-    );
-    let selected: Vec<&Case> = all
-        .iter()
-        .filter(|one| cli.selects(&one.name, &one.baseline_name))
-        .collect();
-    assert_eq!(selected, [case], "{}", case.rerun);
-}
-
-fn words(subcommand: &str) -> String {
-    format!("ringway-bench {subcommand} --smoke --runs 1")
-}
-
-/// A command line as a shell splits it: at spaces that are not between quotes.
-fn parsed(line: &str) -> Cli {
-    let mut words = vec![String::new()];
-    let mut quoted = false;
-    for letter in line.chars() {
-        match letter {
-            '\'' => quoted = !quoted,
-            ' ' if !quoted => words.push(String::new()),
-            letter => words.last_mut().unwrap().push(letter),
-        }
-    }
-    Cli::try_parse_from(words).unwrap()
-}
-
-fn check(case: &Case) {
-    let ratio = case.ratio.or(case.latency_ratio).unwrap();
-    assert!(ratio.is_finite(), "{case:?}");
-    assert!(
-        case.ratio.is_none() || case.latency_ratio.is_none(),
-        "bigger or smaller is better, not both: {case:?}"
-    );
-    for value in [case.ours, case.baseline, case.min, case.max] {
-        assert!(value.is_finite(), "{case:?}");
-    }
-    assert!(case.min <= case.ours && case.ours <= case.max, "{case:?}");
-    assert!(case.runs >= 1, "{case:?}");
-    assert_eq!(case.runs_ours.len(), case.runs, "{case:?}");
-    let limit = case.baseline_name == "limit";
-    assert!(limit || case.runs_baseline.len() == case.runs, "{case:?}");
-}
-
-fn keys(cases: &[Case]) -> Vec<(&str, &str)> {
-    let keys = cases.iter();
-    keys.map(|case| (case.name.as_str(), case.baseline_name.as_str()))
-        .collect()
-}
-
-/// The cases are these, by name and baseline, in this order.
-fn assert_keys(cases: &[Case], expected: &[(String, &str)]) {
-    let expected = expected.iter();
-    let expected = expected.map(|(name, baseline)| (name.as_str(), *baseline));
-    assert_eq!(keys(cases), expected.collect::<Vec<_>>());
+/// The cases of edges of columns of both kinds.
+fn edges(transport: &str) -> Vec<String> {
+    let name = |kind, rows: u32| format!("edge/{transport}/{kind}/{rows}");
+    let of_kind = |kind| [1, 256, 1024, 8192, 65_536].map(|rows| name(kind, rows));
+    ["int64", "string100"].map(of_kind).concat()
 }
 
 #[test]
@@ -142,65 +43,33 @@ fn rings_are_measured_beside_rtrb_a_locked_queue_and_a_futex() {
 #[test]
 fn edges_are_measured_beside_the_bare_ring() {
     let cases = smoke("edge --transport local");
-    let mut expected = vec![
-        "edge/local/row".to_owned(),
-        "edge/local/batch1024".to_owned(),
-    ];
-    for kind in ["int64", "string100"] {
-        for rows in [1, 256, 1024, 8192, 65536] {
-            expected.push(format!("edge/local/{kind}/{rows}"));
-        }
-    }
-    let expected: Vec<(&str, &str)> = expected
-        .iter()
-        .map(|name| (name.as_str(), "bare ring"))
-        .collect();
-    assert_eq!(keys(&cases), expected);
+    let mut names = ["edge/local/row", "edge/local/batch1024"]
+        .map(String::from)
+        .to_vec();
+    names.extend(edges("local"));
+    assert_keys(&cases, &beside(&names, &["bare ring"]));
     assert!(cases.iter().all(|case| case.cpu_s_per_gb.is_some()));
 }
 
 #[test]
 fn edges_over_sockets_are_measured_beside_tcp_tokio_and_flight() {
     let cases = smoke_in_a_process("edge --transport socket");
-    let mut expected = Vec::new();
-    for kind in ["int64", "string100"] {
-        for rows in [1, 256, 1024, 8192, 65536] {
-            expected.push(format!("edge/socket/{kind}/{rows}"));
-        }
-    }
-    expected.push("edge/socket-v1/int64/1024".to_owned());
-    let expected: Vec<(&str, &str)> = expected
-        .iter()
-        .flat_map(|name| {
-            ["raw tcp", "tokio coalesced", "arrow-flight"].map(|baseline| (name.as_str(), baseline))
-        })
-        .collect();
-    assert_eq!(keys(&cases), expected);
+    let mut names = edges("socket");
+    names.push("edge/socket-v1/int64/1024".to_owned());
+    let baselines = ["raw tcp", "tokio coalesced", "arrow-flight"];
+    assert_keys(&cases, &beside(&names, &baselines));
     assert!(cases.iter().all(|case| case.cpu_s_per_gb.is_some()));
 }
 
 #[test]
 fn edges_over_shared_memory_are_measured_beside_a_bare_ring_sockets_and_iceoryx2() {
     let cases = smoke_in_a_process("edge --transport shared");
-    let mut expected = Vec::new();
-    for kind in ["int64", "string100"] {
-        for rows in [1, 256, 1024, 8192, 65536] {
-            let name = format!("edge/shared/{kind}/{rows}");
-            for baseline in ["memfd ring", "socket", "iceoryx2", "unix stream"] {
-                expected.push((name.clone(), baseline));
-            }
-        }
-    }
-    for baseline in ["memfd ring", "iceoryx2"] {
-        expected.push(("edge/shared/raw64".to_owned(), baseline));
-    }
-    let built = |baseline: &str| cfg!(feature = "iceoryx2") || baseline != "iceoryx2";
-    let expected: Vec<(&str, &str)> = expected
-        .iter()
-        .map(|(name, baseline)| (name.as_str(), *baseline))
-        .filter(|(_, baseline)| built(baseline))
-        .collect();
-    assert_eq!(keys(&cases), expected);
+    let baselines = ["memfd ring", "socket", "iceoryx2", "unix stream"];
+    let mut expected = beside(&edges("shared"), &baselines);
+    let raw = ["edge/shared/raw64".to_owned()];
+    expected.extend(beside(&raw, &["memfd ring", "iceoryx2"]));
+    expected.retain(|(_, baseline)| cfg!(feature = "iceoryx2") || *baseline != "iceoryx2");
+    assert_keys(&cases, &expected);
     assert!(cases.iter().all(|case| case.cpu_s_per_gb.is_some()));
     assert!(cases.iter().all(|case| case.placement.is_some()));
 }

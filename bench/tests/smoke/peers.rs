@@ -1,22 +1,12 @@
 //! What people would pick instead: every contender gives right results, and one that is not built
 //! in is left out with the reason.
 
-use std::process::Command;
-
-use ringway_bench::Report;
-
-use super::checked;
+use super::running::{checked, report_of_a_process};
 
 /// The cases that were measured and those that were left out, as names and baselines.
 fn peers(group: &str) -> (Vec<(String, String)>, Vec<(String, String)>) {
     let words = format!("peers --only peers/{group}/");
-    let output = Command::new(env!("CARGO_BIN_EXE_ringway-bench"))
-        .args(format!("{words} --smoke --json --runs 1").split_whitespace())
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    let report: Report = serde_json::from_slice(&output.stdout).unwrap();
+    let report = report_of_a_process(&words);
     let mut left_out = Vec::new();
     for one in &report.left_out {
         assert!(one.why.contains("--features"), "{one:?}");

@@ -3,13 +3,13 @@
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use ringway_bench::Report;
 
-use super::{assert_keys, print, smoke, smoke_in_a_process};
+use super::running::{
+    assert_keys, beside, print, smoke, smoke_in_a_process, smoke_over_each_transport,
+};
 
 #[test]
 fn throughput_is_measured_over_the_bytes_of_a_row() {
-    let mut cases = smoke("sizes --transport local");
-    cases.extend(smoke_in_a_process("sizes --transport shared"));
-    cases.extend(smoke_in_a_process("sizes --transport socket"));
+    let cases = smoke_over_each_transport("sizes");
     let mut expected = Vec::new();
     for (transport, baseline) in [
         ("local", "bare ring"),
@@ -26,9 +26,7 @@ fn throughput_is_measured_over_the_bytes_of_a_row() {
 
 #[test]
 fn latency_is_measured_against_the_load_that_is_offered() {
-    let mut cases = smoke("load --transport local");
-    cases.extend(smoke_in_a_process("load --transport shared"));
-    cases.extend(smoke_in_a_process("load --transport socket"));
+    let cases = smoke_over_each_transport("load");
     let mut expected = Vec::new();
     for (transport, baseline) in [
         ("local", "rtrb"),
@@ -89,9 +87,7 @@ fn latencies_of_local_edges_are_measured_beside_rtrb_and_a_futex() {
 
 #[test]
 fn throughput_is_measured_over_the_number_of_edges_and_in_shuffles() {
-    let mut cases = smoke("scale --transport local");
-    cases.extend(smoke_in_a_process("scale --transport shared"));
-    cases.extend(smoke_in_a_process("scale --transport socket"));
+    let cases = smoke_over_each_transport("scale");
     let mut expected = Vec::new();
     for transport in ["local", "shared", "socket"] {
         for edges in [1, 10] {
@@ -122,9 +118,7 @@ fn memory_is_measured_over_the_number_of_edges() {
 
 #[test]
 fn data_as_it_is_is_moved_over_each_transport() {
-    let mut cases = smoke("data --transport local");
-    cases.extend(smoke_in_a_process("data --transport shared"));
-    cases.extend(smoke_in_a_process("data --transport socket"));
+    let cases = smoke_over_each_transport("data");
     let transports: [(&str, &[&str]); 3] = [
         ("local", &["bare ring"]),
         ("shared", &["memfd ring", "socket"]),
@@ -143,11 +137,8 @@ fn data_as_it_is_is_moved_over_each_transport() {
     ];
     let mut expected = Vec::new();
     for (transport, baselines) in transports {
-        for set in sets {
-            for baseline in baselines {
-                expected.push((format!("data/{transport}/{set}"), *baseline));
-            }
-        }
+        let names = sets.map(|set| format!("data/{transport}/{set}"));
+        expected.extend(beside(&names, baselines));
     }
     assert_keys(&cases, &expected);
 }

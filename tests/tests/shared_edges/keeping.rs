@@ -1,10 +1,12 @@
 //! Batches that their receiver keeps.
 
-use std::thread;
+use std::{fs, thread};
 
-use ringway::edge::Ending;
+use ringway::edge::{EdgeOptions, Ending};
+use ringway_tests::conformance::EdgeSubject;
+use ringway_tests::conformance::subjects::{SHARED, SHARED_COPIED};
 
-use crate::rig::{SEGMENT_BYTES, all, are_all, data, open};
+use crate::rig::{SEGMENT_BYTES, all, are_all, data, open, values};
 
 /// Rows of a batch of 8 KiB.
 const ROWS: i64 = 1024;
@@ -46,4 +48,34 @@ fn batches_that_nobody_keeps_are_used_where_they_lie() {
         assert!(matches!(popped, ringway::edge::Popped::Element(_)));
     }
     assert_eq!(receiver.remote_stats().unwrap().copied_bytes, 0);
+}
+
+/// Whether it lies in a segment.
+fn is_mapped(numbers: &[i64]) -> bool {
+    let at = numbers.as_ptr().addr();
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let segments = maps.lines().filter(|line| line.contains("/memfd:ringway"));
+    let hex = |text| usize::from_str_radix(text, 16).unwrap();
+    segments
+        .filter_map(|line| line.split_once(' ')?.0.split_once('-'))
+        .any(|(from, to)| (hex(from)..hex(to)).contains(&at))
+}
+
+/// Its sender may be of another user, who could change what was taken.
+#[test]
+fn a_receiver_that_copies_takes_nothing_that_lies_in_the_segment() {
+    for (edge, lies_there) in [(&*SHARED, true), (&*SHARED_COPIED, false)] {
+        let (mut sender, mut receiver) = edge.open(EdgeOptions::named("edge"));
+        sender.push(data(0..ROWS)).unwrap();
+        sender.finish().unwrap();
+        let (batches, ending) = all(&mut receiver);
+        assert_eq!(ending, Ending::End);
+        are_all(&batches, ROWS);
+        assert_eq!(
+            is_mapped(values(&batches[0])),
+            lies_there,
+            "{}",
+            edge.name()
+        );
+    }
 }

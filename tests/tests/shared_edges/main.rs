@@ -15,3 +15,4 @@ mod scenarios;
 mod scribbles;
 mod strangers;
 mod users;
+mod vanishing;

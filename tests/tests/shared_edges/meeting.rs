@@ -171,6 +171,32 @@ fn where_it_is_required_and_can_not_be_both_ends_fail() {
     }
 }
 
+#[test]
+fn a_segment_above_what_the_receiver_takes_is_refused_with_both_sizes() {
+    for sharing in [Sharing::Require, Sharing::Prefer] {
+        let mut receiving = wants(sharing);
+        receiving.shared.segment_bytes_max = 512 << 10;
+        let (mut sender, mut receiver) = open(wants(sharing), receiving);
+        // It may have been refused by now.
+        let _ = sender.push(data(0..10));
+        until(LONG, "it is decided", || {
+            sender.poll_transport().is_some() || sender.is_closed()
+        });
+        let _ = sender.finish();
+        let (batches, ending) = all(&mut receiver);
+        let why = match (sharing, ending) {
+            (Sharing::Require, Ending::Failed(failure)) => failure.to_string(),
+            (Sharing::Prefer, Ending::End) => {
+                are_all(&batches, 10);
+                receiver.why_not_shared().unwrap().to_owned()
+            }
+            (_, ending) => panic!("{sharing:?}: {ending}"),
+        };
+        assert!(why.contains("at most 524288 are mapped"), "{why}");
+        assert_eq!(receiver.transport(), Transport::Socket);
+    }
+}
+
 /// The connections of a job's edges have been greeted when their receivers get them.
 #[test]
 fn the_receiver_of_an_edge_of_a_job_learns_that_its_sender_is_gone() {

@@ -58,6 +58,8 @@ fn play(part: &str) {
         Err(rejected) => tell("refused", rejected.reason),
     }
     let _ = sender.finish_and_wait(LONG);
+    // It lives on until it is killed: who is refused goes on to say so on another thread.
+    while hear().is_some() {}
 }
 
 /// What became of an edge whose sender is of this user: what that told, and this end.

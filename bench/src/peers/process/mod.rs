@@ -4,34 +4,29 @@
 //! between two looks; `blocking` is its own way to wait, as most of its users have it. None but
 //! rtrb and tokio has a way to move many elements at once: in chunks they move them one by one.
 
-#[cfg(feature = "crossbeam-channel")]
-mod crossbeam;
-#[cfg(feature = "flume")]
-mod flume;
-mod standard;
+mod channel;
+mod channels;
 mod tasks;
 mod tokio_mpsc;
 
-use std::time::Duration;
-
-use crate::contest::{Contender, Contest, Harness, Measure};
+use crate::contest::Harness;
 use crate::error::BenchError;
 use crate::ring::load::{Batches, Lines, Load, Words};
-use crate::ring::queue::{Mode, Queue};
-use crate::ring::{Locked, LockedOnEdge, Ours, Rtrb, round_trip, stream};
+use crate::ring::queue::{Mode, Queue, Wait};
+use crate::ring::{
+    Locked, LockedOnEdge, Rtrb, compare_round_trips, compare_streams, round_trip, stream,
+};
 
-use standard::Standard;
+use channel::{Blocking, Polled};
+#[cfg(feature = "crossbeam-channel")]
+use channels::Crossbeam;
+#[cfg(feature = "flume")]
+use channels::Flume;
+use channels::Standard;
 use tokio_mpsc::Tokio;
 
-#[cfg(feature = "crossbeam-channel")]
-use crossbeam::Crossbeam;
-
-/// Elements, and round trips, of a run that is only checked.
-const SMOKE_ELEMENTS: u64 = 20_000;
-const SMOKE_ROUND_TRIPS: u64 = 200;
-
-/// A blocking channel from which nothing comes for so long has lost an element.
-const STUCK_AFTER: Duration = Duration::from_secs(60);
+/// As the names of the cases begin.
+const GROUP: &str = "peers/process";
 
 /// Measures all cases of `peers/process`.
 ///
@@ -59,134 +54,81 @@ fn leave_out_unbuilt(harness: &mut Harness, name: &str) {
 }
 
 fn streams<L: Load>(harness: &mut Harness, load: &L) -> Result<(), BenchError> {
-    polled::<L, Rtrb>(harness, load)?;
-    polled::<L, Standard<false>>(harness, load)?;
-    polled::<L, Tokio>(harness, load)?;
+    let all = &Mode::ALL;
+    stream_of::<L, Rtrb>(harness, load, all)?;
+    stream_of::<L, Polled<Standard>>(harness, load, all)?;
+    stream_of::<L, Tokio>(harness, load, all)?;
     #[cfg(feature = "crossbeam-channel")]
-    polled::<L, Crossbeam<false>>(harness, load)?;
+    stream_of::<L, Polled<Crossbeam>>(harness, load, all)?;
     #[cfg(feature = "flume")]
-    polled::<L, flume::Flume<false>>(harness, load)?;
+    stream_of::<L, Polled<Flume>>(harness, load, all)?;
 
-    blocking::<L, Locked>(harness, load)?;
-    blocking::<L, LockedOnEdge>(harness, load)?;
-    blocking::<L, Standard<true>>(harness, load)?;
+    // What sleeps is measured one by one: chunks of it would be the same.
+    let single = &[Mode::Single];
+    stream_of::<L, Locked>(harness, load, single)?;
+    stream_of::<L, LockedOnEdge>(harness, load, single)?;
+    stream_of::<L, Blocking<Standard>>(harness, load, single)?;
     #[cfg(feature = "crossbeam-channel")]
-    blocking::<L, Crossbeam<true>>(harness, load)?;
+    stream_of::<L, Blocking<Crossbeam>>(harness, load, single)?;
     #[cfg(feature = "flume")]
-    blocking::<L, flume::Flume<true>>(harness, load)?;
+    stream_of::<L, Blocking<Flume>>(harness, load, single)?;
 
     let cpus = harness.settings.cpus;
     for mode in Mode::ALL {
-        leave_out_unbuilt(harness, &case_name::<L>(mode));
+        leave_out_unbuilt(harness, &format!("{GROUP}/{}/{}", L::NAME, mode.name()));
         let tasks = Box::new(move |count| tasks::run(cpus, load, mode, count));
-        compare(harness, load, mode, tasks::NAME, tasks)?;
+        compare_streams(harness, GROUP, load, mode, tasks::NAME, tasks)?;
     }
     Ok(())
 }
 
-/// A queue that waits as ours does, one by one and in chunks.
-fn polled<L: Load, Q: Queue<L::Element>>(
+fn stream_of<L: Load, Q: Queue<L::Element>>(
     harness: &mut Harness,
     load: &L,
+    modes: &[Mode],
 ) -> Result<(), BenchError> {
     let cpus = harness.settings.cpus;
-    for mode in Mode::ALL {
+    for &mode in modes {
         let queue = Box::new(move |count| stream::run::<L, Q>(cpus, load, mode, count));
-        compare(harness, load, mode, Q::NAME, queue)?;
+        compare_streams(harness, GROUP, load, mode, Q::NAME, queue)?;
     }
     Ok(())
 }
-
-/// A queue that sleeps, one by one: chunks of it would be the same.
-fn blocking<L: Load, Q: Queue<L::Element>>(
-    harness: &mut Harness,
-    load: &L,
-) -> Result<(), BenchError> {
-    let cpus = harness.settings.cpus;
-    let mode = Mode::Single;
-    let queue = Box::new(move |count| stream::run::<L, Q>(cpus, load, mode, count));
-    compare(harness, load, mode, Q::NAME, queue)
-}
-
-fn compare<L: Load>(
-    harness: &mut Harness,
-    load: &L,
-    mode: Mode,
-    baseline_name: &'static str,
-    baseline: Contender<'_>,
-) -> Result<(), BenchError> {
-    let cpus = harness.settings.cpus;
-    harness.measure(Contest {
-        name: case_name::<L>(mode),
-        unit: "elements/s",
-        measure: Measure::Rate,
-        baseline_name,
-        count: SMOKE_ELEMENTS,
-        ours: Box::new(|count| stream::run::<L, Ours>(cpus, load, mode, count)),
-        baseline,
-    })
-}
-
-fn case_name<L: Load>(mode: Mode) -> String {
-    format!("peers/process/{}/{}", L::NAME, mode.name())
-}
-
-const SPIN: &str = "peers/process/rtt/spin";
-const PARK: &str = "peers/process/rtt/park";
 
 fn round_trips(harness: &mut Harness) -> Result<(), BenchError> {
-    leave_out_unbuilt(harness, SPIN);
-    leave_out_unbuilt(harness, PARK);
-    round_trip_of::<Rtrb>(harness, SPIN)?;
-    round_trip_of::<Standard<false>>(harness, SPIN)?;
-    round_trip_of::<Tokio>(harness, SPIN)?;
+    for wait in [Wait::Spin, Wait::Park] {
+        leave_out_unbuilt(harness, &wait.case_name(GROUP));
+    }
+    round_trip_of::<Rtrb>(harness, Wait::Spin)?;
+    round_trip_of::<Polled<Standard>>(harness, Wait::Spin)?;
+    round_trip_of::<Tokio>(harness, Wait::Spin)?;
     #[cfg(feature = "crossbeam-channel")]
-    round_trip_of::<Crossbeam<false>>(harness, SPIN)?;
+    round_trip_of::<Polled<Crossbeam>>(harness, Wait::Spin)?;
     #[cfg(feature = "flume")]
-    round_trip_of::<flume::Flume<false>>(harness, SPIN)?;
+    round_trip_of::<Polled<Flume>>(harness, Wait::Spin)?;
 
-    round_trip_of::<Locked>(harness, PARK)?;
-    round_trip_of::<Standard<true>>(harness, PARK)?;
+    round_trip_of::<Locked>(harness, Wait::Park)?;
+    round_trip_of::<Blocking<Standard>>(harness, Wait::Park)?;
     #[cfg(feature = "crossbeam-channel")]
-    round_trip_of::<Crossbeam<true>>(harness, PARK)?;
+    round_trip_of::<Blocking<Crossbeam>>(harness, Wait::Park)?;
     #[cfg(feature = "flume")]
-    round_trip_of::<flume::Flume<true>>(harness, PARK)?;
+    round_trip_of::<Blocking<Flume>>(harness, Wait::Park)?;
     let cpus = harness.settings.cpus;
     let tasks = Box::new(move |count| tasks::round_trips(cpus, count));
-    compare_round_trips(harness, PARK, tasks::NAME, tasks)
+    compare_round_trips(harness, GROUP, Wait::Park, tasks::NAME, tasks)
 }
 
-fn round_trip_of<Q: Queue<u64>>(harness: &mut Harness, name: &str) -> Result<(), BenchError> {
+fn round_trip_of<Q: Queue<u64>>(harness: &mut Harness, wait: Wait) -> Result<(), BenchError> {
     let cpus = harness.settings.cpus;
     let queue = Box::new(move |count| round_trip::spinning::<Q>(cpus, count));
-    compare_round_trips(harness, name, Q::NAME, queue)
-}
-
-fn compare_round_trips(
-    harness: &mut Harness,
-    name: &str,
-    baseline_name: &'static str,
-    baseline: Contender<'_>,
-) -> Result<(), BenchError> {
-    let cpus = harness.settings.cpus;
-    harness.measure(Contest {
-        name: name.to_owned(),
-        unit: "ns",
-        measure: Measure::Latency,
-        baseline_name,
-        count: SMOKE_ROUND_TRIPS,
-        ours: match name {
-            SPIN => Box::new(move |count| round_trip::spinning::<Ours>(cpus, count)),
-            _ => Box::new(move |count| round_trip::parking(cpus, count)),
-        },
-        baseline,
-    })
+    compare_round_trips(harness, GROUP, wait, Q::NAME, queue)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cpus::CpuPair;
+    use crate::ring::Ours;
     use crate::ring::queue::Output;
 
     fn moves<L: Load, Q: Queue<L::Element>>(load: &L) -> Result<(), BenchError> {
@@ -208,18 +150,18 @@ mod tests {
 
     #[test]
     fn every_channel_moves_every_load_in_order_and_answers() {
-        moves_all::<Standard<false>>();
-        moves_all::<Standard<true>>();
+        moves_all::<Polled<Standard>>();
+        moves_all::<Blocking<Standard>>();
         moves_all::<Tokio>();
         #[cfg(feature = "crossbeam-channel")]
         {
-            moves_all::<Crossbeam<false>>();
-            moves_all::<Crossbeam<true>>();
+            moves_all::<Polled<Crossbeam>>();
+            moves_all::<Blocking<Crossbeam>>();
         }
         #[cfg(feature = "flume")]
         {
-            moves_all::<flume::Flume<false>>();
-            moves_all::<flume::Flume<true>>();
+            moves_all::<Polled<Flume>>();
+            moves_all::<Blocking<Flume>>();
         }
     }
 

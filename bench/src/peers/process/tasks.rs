@@ -2,8 +2,6 @@
 //! its users have it. A task that calls into the channel from outside of a runtime, by
 //! `blocking_send` and `blocking_recv`, enters one for every element, and is slower.
 
-use std::time::Duration;
-
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
@@ -15,13 +13,12 @@ use crate::ring::CAPACITY_ELEMENTS;
 use crate::ring::load::{Load, Taker};
 use crate::ring::queue::{Mode, chunk_of};
 use crate::ring::round_trip::there_and_back;
-use crate::spent::Spent;
+use crate::ring::stream::in_rounds;
 
 /// As the cases have it.
 pub(super) const NAME: &str = "tokio mpsc tasks";
 
-/// Moves `count` elements, in rounds of as many as are prepared at once. It has no way to send
-/// many at once, but one to receive them.
+/// Moves `count` elements. It has no way to send many at once, but one to receive them.
 ///
 /// # Errors
 /// When an element is lost, doubled or out of order, or a thread cannot be pinned.
@@ -31,25 +28,16 @@ pub(super) fn run<L: Load>(
     mode: Mode,
     count: u64,
 ) -> Result<Sample, BenchError> {
-    let (mut wall, mut spent) = (Duration::ZERO, Spent::default());
-    let mut left = count;
-    while left > 0 {
-        let round = left.min(L::ROUND_ELEMENTS_MAX);
+    in_rounds(load, count, |taker, round| {
         let (input, output) = channel(CAPACITY_ELEMENTS);
         let (sending, receiving) = (runtime()?, runtime()?);
-        let mut taker = load.taker(round);
         let values = load.make(round);
-        let pair = run_pair(
+        run_pair(
             cpus,
             || sending.block_on(send_all(input, values)),
-            || receiving.block_on(receive_all(output, &mut taker, mode, round)),
-        )?;
-        taker.finish()?;
-        wall += pair.wall;
-        spent += pair.spent;
-        left -= round;
-    }
-    Ok(Sample::rate(count, wall, spent, count * load.bytes()))
+            || receiving.block_on(receive_all(output, taker, mode, round)),
+        )
+    })
 }
 
 async fn send_all<T>(input: Sender<T>, values: impl Iterator<Item = T>) {

@@ -1,18 +1,21 @@
 //! One case: ours and a baseline take turns, and are compared at equal placement.
 
-use std::time::Duration;
+mod pairs;
+mod sample;
 
-use crate::case::{Case, Failed, LeftOut, Line, Placement, Report, median};
+use crate::case::{Case, Failed, LeftOut, Line, Report};
 use crate::cpus::CpuPair;
 use crate::error::BenchError;
 use crate::hdr_log::HdrLog;
-use crate::latencies::Latencies;
 use crate::line_probe::line_ns;
 use crate::named::{BASELINE, OURS, named};
-use crate::noise::{NoiseWatch, spread};
+use crate::noise::NoiseWatch;
 use crate::progress::Progress;
 use crate::selection::Selection;
-use crate::spent::Spent;
+
+use pairs::{PairOfRuns, at_most_common_placement, summary};
+
+pub(crate) use sample::{Measured, Sample};
 
 /// Pairs of runs that are measured at most, as a multiple of those wanted: where the placement
 /// keeps changing, a case ends all the same.
@@ -38,35 +41,6 @@ pub(crate) struct Settings {
 pub(crate) enum Measure {
     Rate,
     Latency,
-}
-
-/// What one run gave.
-#[derive(Clone, Debug)]
-pub(crate) struct Sample {
-    /// In the unit of the case.
-    pub(crate) value: f64,
-    pub(crate) wall: Duration,
-    /// What all threads and processes that took part took of the CPUs.
-    pub(crate) spent: Spent,
-    /// Bytes that were moved; 0 where moving bytes is not the point.
-    pub(crate) bytes: u64,
-    /// Bytes that were copied meanwhile, where that is counted: those that go along with what
-    /// is moved too.
-    pub(crate) copied_bytes: Option<u64>,
-    /// The times of all that `value` is one figure of, where it is a latency.
-    pub(crate) latencies: Option<Latencies>,
-    /// Those of each process, where several have measured them.
-    pub(crate) measured: Vec<Measured>,
-    /// Of a rate at which things are due, the share that was held.
-    pub(crate) held_share: Option<f64>,
-}
-
-/// The times that one of several processes has measured.
-#[derive(Clone, Debug)]
-pub(crate) struct Measured {
-    /// Which of them it is.
-    pub(crate) process: &'static str,
-    pub(crate) latencies: Latencies,
 }
 
 /// Runs so many operations, checks what came of them, and says what they took.
@@ -99,12 +73,25 @@ pub(crate) struct Harness {
     report: Report,
 }
 
-/// Ours and the baseline, one run each, between two probes.
-#[derive(Clone, Debug)]
-struct PairOfRuns {
-    ours: Sample,
-    baseline: Sample,
-    line: Line,
+impl<'a> Contest<'a> {
+    /// Of two that move bytes, whose rate is compared.
+    pub(crate) fn of_bytes(
+        name: String,
+        baseline_name: &'static str,
+        count: u64,
+        ours: impl FnMut(u64) -> Result<Sample, BenchError> + 'a,
+        baseline: impl FnMut(u64) -> Result<Sample, BenchError> + 'a,
+    ) -> Self {
+        Self {
+            name,
+            unit: "bytes/s",
+            measure: Measure::Rate,
+            baseline_name,
+            count,
+            ours: Box::new(ours),
+            baseline: Box::new(baseline),
+        }
+    }
 }
 
 impl Harness {
@@ -227,7 +214,7 @@ impl Harness {
             pairs.push(self.pair_of_runs(contest, ours, baseline, attempt % 2 == 1)?);
         }
         let reasons = watch.reasons();
-        Ok(self.summary(contest, &pairs, reasons))
+        Ok(summary(&self.settings, contest, &pairs, reasons))
     }
 
     /// How many operations take the time of a run. What it runs to find out is the warm-up.
@@ -295,218 +282,15 @@ impl Harness {
         }
         Ok(())
     }
-
-    fn summary(
-        &self,
-        contest: &Contest<'_>,
-        pairs: &[PairOfRuns],
-        mut reasons: Vec<String>,
-    ) -> Case {
-        let mut used = at_most_common_placement(pairs);
-        if used.is_empty() || self.settings.cpus.is_one() {
-            used = pairs.to_vec();
-        }
-        reasons.extend(self.moved(pairs, used.len()));
-        let values = |of: fn(&PairOfRuns) -> f64| used.iter().map(of).collect::<Vec<f64>>();
-        let (ours, baseline) = (
-            values(|pair| pair.ours.value),
-            values(|pair| pair.baseline.value),
-        );
-        let (our_median, baseline_median) = (median(&ours), median(&baseline));
-        reasons.extend(spread("ours", &ours, our_median));
-        reasons.extend(spread("the baseline", &baseline, baseline_median));
-        if self.settings.smoke {
-            reasons = vec!["smoke size: only the results were checked".to_owned()];
-        }
-        let line = Line {
-            before: median(&values(|pair| pair.line.before)),
-            after: median(&values(|pair| pair.line.after)),
-        };
-        let placement = if self.settings.cpus.is_one() {
-            Placement::SameCpu
-        } else {
-            Placement::of_line_ns(line.before)
-        };
-        let ratio = our_median / baseline_median;
-        let ours_runs = || used.iter().map(|pair| &pair.ours);
-        let baselines = || used.iter().map(|pair| &pair.baseline);
-        let latencies = all_latencies(ours_runs()).map(|ours| (ours, all_latencies(baselines())));
-        let beyond = latencies
-            .iter()
-            .map(|(ours, baseline)| ours.beyond() + baseline.as_ref().map_or(0, Latencies::beyond));
-        let beyond = beyond.sum();
-        Case {
-            name: contest.name.clone(),
-            unit: contest.unit.to_owned(),
-            ours: our_median,
-            baseline_name: contest.baseline_name.to_owned(),
-            baseline: baseline_median,
-            ratio: (contest.measure == Measure::Rate).then_some(ratio),
-            latency_ratio: (contest.measure == Measure::Latency).then_some(ratio),
-            runs: used.len(),
-            min: ours.iter().copied().fold(f64::INFINITY, f64::min),
-            max: ours.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            runs_ours: ours,
-            runs_baseline: baseline,
-            rerun: String::new(),
-            cpu_s_per_gb: cpu_s_per_gb(ours_runs()),
-            baseline_cpu_s_per_gb: cpu_s_per_gb(baselines()),
-            switches_per_s: switches_per_s(ours_runs()),
-            baseline_switches_per_s: switches_per_s(baselines()),
-            copied_share: copied_share(ours_runs()),
-            percentiles: latencies.map_or_else(Vec::new, |(ours, baseline)| {
-                ours.percentiles(baseline.as_ref())
-            }),
-            beyond,
-            held_share: held_share(ours_runs()),
-            baseline_held_share: held_share(baselines()),
-            noisy: (!reasons.is_empty()).then(|| reasons.join("; ")),
-            line_ns: Some(line),
-            placement: Some(placement),
-        }
-    }
-
-    /// What speaks against the placement of the pairs, of which so many are used.
-    fn moved(&self, pairs: &[PairOfRuns], used: usize) -> Option<String> {
-        if self.settings.cpus.is_one() {
-            Some("both parties share a CPU".to_owned())
-        } else if pairs.iter().all(|pair| pair.placement().is_none()) {
-            Some("the cores moved during every pair of runs".to_owned())
-        } else if used < self.settings.runs {
-            Some(format!("the cores moved: only {used} pairs are comparable"))
-        } else {
-            None
-        }
-    }
-}
-
-impl Sample {
-    /// Of a rate: `count` operations in `wall`.
-    pub(crate) fn rate(count: u64, wall: Duration, spent: Spent, bytes: u64) -> Self {
-        Self {
-            value: count as f64 / wall.as_secs_f64(),
-            wall,
-            spent,
-            bytes,
-            copied_bytes: None,
-            latencies: None,
-            measured: Vec::new(),
-            held_share: None,
-        }
-    }
-
-    /// Of a latency, in the unit of the case.
-    pub(crate) fn latency(value: f64, wall: Duration, spent: Spent) -> Self {
-        Self {
-            value,
-            wall,
-            spent,
-            bytes: 0,
-            copied_bytes: None,
-            latencies: None,
-            measured: Vec::new(),
-            held_share: None,
-        }
-    }
-
-    /// The same, where so many bytes were copied; none where that is not counted.
-    pub(crate) fn copying(self, bytes: Option<u64>) -> Self {
-        Self {
-            copied_bytes: bytes,
-            ..self
-        }
-    }
-
-    /// The same, with all the times that its value is one figure of.
-    pub(crate) fn with_latencies(self, latencies: Latencies) -> Self {
-        Self {
-            latencies: Some(latencies),
-            ..self
-        }
-    }
-
-    /// The same, whose times are those of several processes.
-    pub(crate) fn measured_by(self, measured: Vec<Measured>) -> Self {
-        Self { measured, ..self }
-    }
-
-    /// The same, of a rate of which this share was held.
-    pub(crate) fn holding(self, share: f64) -> Self {
-        Self {
-            held_share: Some(share),
-            ..self
-        }
-    }
-}
-
-impl Measured {
-    pub(crate) fn by(process: &'static str, latencies: Latencies) -> Self {
-        Self { process, latencies }
-    }
-}
-
-impl PairOfRuns {
-    /// Where the cores were, unless they moved meanwhile.
-    fn placement(&self) -> Option<Placement> {
-        let before = Placement::of_line_ns(self.line.before);
-        (before == Placement::of_line_ns(self.line.after)).then_some(before)
-    }
-}
-
-/// The pairs at the placement that most pairs were measured at.
-fn at_most_common_placement(pairs: &[PairOfRuns]) -> Vec<PairOfRuns> {
-    let at = |placement| {
-        let at = pairs
-            .iter()
-            .filter(|pair| pair.placement() == Some(placement));
-        at.cloned().collect::<Vec<_>>()
-    };
-    let (near, far) = (at(Placement::Near), at(Placement::Far));
-    if near.len() >= far.len() { near } else { far }
-}
-
-fn cpu_s_per_gb<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<f64> {
-    let moved: Vec<f64> = samples
-        .filter(|sample| sample.bytes > 0)
-        .map(|sample| sample.spent.cpu_s / (sample.bytes as f64 / 1e9))
-        .collect();
-    (!moved.is_empty()).then(|| median(&moved))
-}
-
-fn switches_per_s<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<f64> {
-    let rates: Vec<f64> = samples
-        .map(|sample| sample.spent.switches as f64 / sample.wall.as_secs_f64())
-        .collect();
-    (!rates.is_empty()).then(|| median(&rates))
-}
-
-fn copied_share<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<f64> {
-    let shares: Vec<f64> = samples
-        .filter(|sample| sample.bytes > 0)
-        .filter_map(|sample| Some(sample.copied_bytes? as f64 / sample.bytes as f64))
-        .collect();
-    (!shares.is_empty()).then(|| median(&shares))
-}
-
-fn held_share<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<f64> {
-    let shares: Vec<f64> = samples.filter_map(|sample| sample.held_share).collect();
-    (!shares.is_empty()).then(|| median(&shares))
-}
-
-fn all_latencies<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<Latencies> {
-    samples.filter_map(|sample| sample.latencies.as_ref()).fold(
-        None,
-        |all: Option<Latencies>, one| {
-            let mut all = all.unwrap_or_else(Latencies::new);
-            all.add(one);
-            Some(all)
-        },
-    )
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::latencies::Latencies;
+    use crate::spent::Spent;
 
     fn settings(smoke: bool) -> Settings {
         Settings {
@@ -543,15 +327,6 @@ mod tests {
             count: 10,
             ours,
             baseline: contender(50.0),
-        }
-    }
-
-    fn pair(before: f64, after: f64) -> PairOfRuns {
-        let sample = Sample::rate(1, Duration::from_secs(1), Spent::default(), 0);
-        PairOfRuns {
-            ours: sample.clone(),
-            baseline: sample,
-            line: Line { before, after },
         }
     }
 
@@ -637,18 +412,5 @@ mod tests {
         };
         assert_eq!(left_out.name, "edge/shared/raw64");
         assert!(left_out.why.contains("--features peer"), "{left_out:?}");
-    }
-
-    #[test]
-    fn pairs_are_compared_only_at_one_placement() {
-        let pairs = [
-            pair(90.0, 90.0),
-            pair(90.0, 400.0),
-            pair(400.0, 400.0),
-            pair(380.0, 410.0),
-        ];
-        let used = at_most_common_placement(&pairs);
-        assert_eq!(used.len(), 2);
-        assert!(used.iter().all(|pair| pair.line.before > 300.0));
     }
 }
