@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use arrow::array::{Array, RecordBatch};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use ringway::edge::{EdgeOptions, Ending, Popped};
+use ringway::edge::{EdgeOptions, Ending, Failure, FailureKind, Popped, RejectReason};
 use ringway::element::{Barrier, StreamElement};
 use ringway_tests::columns::columns;
 use ringway_tests::conformance::EdgeSubject;
@@ -147,6 +147,13 @@ fn play(seed: u64) {
                     if number % 10 == 0 {
                         let _ = sender.try_push_priority(Barrier::unaligned(number as u64));
                     }
+                }
+                let after = sender
+                    .try_push(data(0..1))
+                    .map_err(|rejected| rejected.reason);
+                if let Err(RejectReason::Failed(Failure { kind, .. })) = after {
+                    // It is its peer that was wrong, not what it was given.
+                    assert!(!matches!(kind, FailureKind::Unsendable(_)), "{kind}");
                 }
             })
         };
