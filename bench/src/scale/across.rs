@@ -13,7 +13,7 @@ use crate::error::BenchError;
 use crate::latency::Remote;
 use crate::pinned::run_on;
 
-use super::work::{Subtasks, Turn, receive as receive_all, send};
+use super::work::{Outputs, Subtasks, Turn, receive as receive_all, warm_batches};
 
 /// Bytes of the segment of an edge over shared memory: of a thousand edges a quarter of a
 /// gigabyte.
@@ -68,7 +68,7 @@ pub(crate) fn settle<E>(
     Ok(())
 }
 
-/// Moves `count` batches.
+/// Moves `count` batches, after some for which no time is taken.
 ///
 /// # Errors
 /// When a row is lost, doubled or changed, or a process cannot be started or pinned.
@@ -81,6 +81,7 @@ pub(super) fn run(
     count: u64,
 ) -> Result<Sample, BenchError> {
     raise_descriptor_limit()?;
+    let warm = subtasks.warm_batches();
     let words = [
         "receive-many".to_owned(),
         remote.to_string(),
@@ -100,17 +101,21 @@ pub(super) fn run(
         settle(&mut side.links, &mut edges, |edge| {
             edge.poll_transport().is_some()
         })?;
+        let mut outputs = Outputs::new(edges, subtasks, load)?;
+        let mut batches = prebuilt.batches(warm + count);
+        outputs.emit(&mut batches, warm, &mut side)?;
         let meter = Meter::start();
-        send(edges, subtasks, load, prebuilt, count, &mut side)?;
+        outputs.emit(&mut batches, count, &mut side)?;
+        outputs.finish()?;
         side.links.finish()?;
         Ok::<_, BenchError>(meter)
     })??;
     let received: Received = peer.received()?;
     let spent = meter.spent() + received.spent;
     let wall = Duration::try_from_secs_f64(received.ended_s - meter.began_s)?;
-    let expected = prebuilt.total(count).in_any_order();
+    let expected = prebuilt.total(warm + count).in_any_order();
     received.total.in_any_order().require(expected)?;
-    let bytes = prebuilt.bytes(count);
+    let bytes = prebuilt.bytes(warm + count) - prebuilt.bytes(warm);
     Ok(Sample::rate(bytes, wall, spent, bytes))
 }
 
@@ -134,9 +139,13 @@ pub(super) fn receive(
     settle(&mut side.links, &mut edges, |edge| {
         edge.poll_transport().is_some()
     })?;
-    let meter = Meter::start();
-    let total = receive_all(edges, &mut side)?;
-    let received = meter.received(total);
+    let mut meter = Meter::start();
+    let is_warm = || meter = Meter::start();
+    let (total, ended_s) = receive_all(edges, &mut side, warm_batches(count), is_warm)?;
+    let received = Received {
+        ended_s,
+        ..meter.received(total)
+    };
     side.links.finish()?;
     Ok(received)
 }

@@ -10,7 +10,7 @@ use crate::edge::socket::{Load, Prebuilt};
 use crate::error::BenchError;
 use crate::pinned::run_pair;
 
-use super::work::{Subtasks, Turn, receive, send};
+use super::work::{Outputs, Subtasks, Turn, receive};
 
 /// Moves `count` batches.
 ///
@@ -29,20 +29,17 @@ pub(super) fn run(
     let pair = run_pair(
         cpus,
         || {
-            send(
-                senders,
-                subtasks,
-                load,
-                prebuilt,
-                count,
-                &mut Spinning::new(),
-            )
+            let mut outputs = Outputs::new(senders, subtasks, load)?;
+            let mut batches = prebuilt.batches(count);
+            outputs.emit(&mut batches, count, &mut Spinning::new())?;
+            outputs.finish()
         },
-        || receive(receivers, &mut Spinning::new()),
+        || receive(receivers, &mut Spinning::new(), 0, || ()),
     )?;
     pair.first?;
     let expected = prebuilt.total(count).in_any_order();
-    pair.second?.in_any_order().require(expected)?;
+    let (total, _) = pair.second?;
+    total.in_any_order().require(expected)?;
     let bytes = prebuilt.bytes(count);
     Ok(Sample::rate(bytes, pair.wall, pair.spent, bytes))
 }

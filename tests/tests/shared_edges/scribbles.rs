@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use arrow::array::{Array, RecordBatch};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use ringway::edge::{EdgeOptions, Ending, Popped};
+use ringway::edge::{EdgeOptions, Ending, Failure, FailureKind, Popped, RejectReason, Sender};
 use ringway::element::{Barrier, StreamElement};
 use ringway_tests::columns::columns;
 use ringway_tests::conformance::EdgeSubject;
@@ -121,11 +121,30 @@ fn use_all(batch: &RecordBatch) {
     }
 }
 
+/// Sends them again and again, until that can't be or it is told to end.
+fn send_all(mut sender: Sender<RecordBatch>, batches: &[RecordBatch], is_over: &AtomicBool) {
+    for (number, batch) in batches.iter().cycle().enumerate() {
+        let element = StreamElement::Data(batch.clone());
+        if is_over.load(Ordering::Relaxed) || sender.is_closed() {
+            break;
+        }
+        let _ = sender.push_timeout(element, Duration::from_millis(1));
+        if number % 10 == 0 {
+            let _ = sender.try_push_priority(Barrier::unaligned(number as u64));
+        }
+    }
+    let after = sender.try_push(data(0..1));
+    if let Err(RejectReason::Failed(Failure { kind, .. })) = after.map_err(|it| it.reason) {
+        // It is its peer that was wrong, not what it was given.
+        assert!(!matches!(kind, FailureKind::Unsendable(_)), "{kind}");
+    }
+}
+
 fn play(seed: u64) {
     let batches = Arc::new(batches());
     let (mut failed, mut taken) = (0, 0);
     for round in 0..ROUNDS {
-        let (mut sender, mut receiver) = small().open::<RecordBatch>(EdgeOptions::named("mad"));
+        let (sender, mut receiver) = small().open::<RecordBatch>(EdgeOptions::named("mad"));
         let is_over = Arc::new(AtomicBool::new(false));
         let scribbling = {
             let is_over = Arc::clone(&is_over);
@@ -136,19 +155,7 @@ fn play(seed: u64) {
         };
         let sending = {
             let (batches, is_over) = (Arc::clone(&batches), Arc::clone(&is_over));
-            thread::spawn(move || {
-                for (number, batch) in batches.iter().cycle().enumerate() {
-                    let element = StreamElement::Data(batch.clone());
-                    let wait = Duration::from_millis(1);
-                    if is_over.load(Ordering::Relaxed) || sender.is_closed() {
-                        break;
-                    }
-                    let _ = sender.push_timeout(element, wait);
-                    if number % 10 == 0 {
-                        let _ = sender.try_push_priority(Barrier::unaligned(number as u64));
-                    }
-                }
-            })
+            thread::spawn(move || send_all(sender, &batches, &is_over))
         };
         let mut kept = Vec::new();
         let began = Instant::now();

@@ -210,19 +210,19 @@ fn a_sender_of_an_edge_of_a_job_that_is_gone_as_soon_as_it_has_answered_is_lost(
     }
 }
 
-/// How far a receiver comes before it goes.
+/// The last that a receiver does before it goes, or sees.
 #[derive(Clone, Copy, Debug)]
-enum Comes {
-    ToItsOffer,
-    ToTheKnock,
-    ToItsAnswer,
-    ToTheMemory,
+enum Until {
+    Offer,
+    Knock,
+    Answer,
+    Memory,
 }
 
 #[test]
 fn a_receiver_that_is_gone_as_soon_as_it_has_said_something_is_lost() {
-    use Comes::{ToItsAnswer, ToItsOffer, ToTheKnock, ToTheMemory};
-    for comes in [ToItsOffer, ToTheKnock, ToItsAnswer, ToTheMemory] {
+    use Until::{Answer, Knock, Memory, Offer};
+    for last in [Offer, Knock, Answer, Memory] {
         for (driver, (how, go)) in ways() {
             let (handle, mut links) = still(driver);
             let (back, out) = pair();
@@ -231,7 +231,7 @@ fn a_receiver_that_is_gone_as_soon_as_it_has_said_something_is_lost() {
             let receiver = HandReceiver::offer(back);
             let incoming = Incoming::new(&Bell::descriptor().unwrap()).unwrap();
             let mut knock = None;
-            if !matches!(comes, ToItsOffer) {
+            if !matches!(last, Offer) {
                 receiver.door.set_nonblocking(true).unwrap();
                 until(LONG, "the sender knocks", || {
                     links.turn();
@@ -239,17 +239,17 @@ fn a_receiver_that_is_gone_as_soon_as_it_has_said_something_is_lost() {
                     knock.is_some()
                 });
             }
-            if let (Some((knock, _)), ToItsAnswer | ToTheMemory) = (&knock, comes) {
+            if let (Some((knock, _)), Answer | Memory) = (&knock, last) {
                 RIGHT.send(knock, RECEIVER, receiver.token, incoming.descriptors());
             }
-            if let ToTheMemory = comes {
+            if let Memory = last {
                 until(LONG, "they have met", || {
                     links.turn();
                     sender.poll_transport() == Some(Transport::Shared)
                 });
             }
             let left = go(receiver.stream);
-            until(LONG, &format!("{comes:?}, {how}"), || {
+            until(LONG, &format!("{last:?}, {how}"), || {
                 links.turn();
                 sender.poll_transport();
                 sender.is_closed()
@@ -257,7 +257,7 @@ fn a_receiver_that_is_gone_as_soon_as_it_has_said_something_is_lost() {
             let rejected = sender.try_push(data(0..10)).unwrap_err();
             assert!(
                 matches!(rejected.reason, RejectReason::Failed(_)),
-                "{comes:?}, {how}"
+                "{last:?}, {how}"
             );
             drop((left, knock, incoming));
         }

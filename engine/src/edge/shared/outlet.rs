@@ -246,8 +246,8 @@ impl<B: Payload> Outlet<B> {
                 self.producer.get_mut().flush();
                 return false;
             }
-            Err(what) => {
-                self.fail(what);
+            Err(kind) => {
+                self.fail(kind);
                 return true;
             }
         }
@@ -348,7 +348,7 @@ impl<B: Payload> Outlet<B> {
                     return Err(self.no_room(batch));
                 }
                 Ok(Written::TooLarge) => self.begin_pending(record.clone(), bytes, stamp),
-                Err(what) => self.fail(what),
+                Err(kind) => self.fail(kind),
             },
             Ok(None) => match guarded(|| codec.encode(batch)) {
                 Ok(record) => match self.write_whole(&record, stamp, seen) {
@@ -357,11 +357,11 @@ impl<B: Payload> Outlet<B> {
                     Ok(Written::Full | Written::TooLarge) => {
                         self.begin_pending(record, bytes, stamp);
                     }
-                    Err(what) => self.fail(what),
+                    Err(kind) => self.fail(kind),
                 },
-                Err(what) => self.fail(what),
+                Err(what) => self.fail(FailureKind::Unsendable(what)),
             },
-            Err(what) => self.fail(what),
+            Err(what) => self.fail(FailureKind::Unsendable(what)),
         }
         Ok(())
     }
@@ -407,7 +407,7 @@ impl<B: Payload> Outlet<B> {
     }
 
     /// Writes what there is room for. Returns whether nothing is left.
-    fn write_pending(&mut self, pending: &mut Pending) -> Result<bool, String> {
+    fn write_pending(&mut self, pending: &mut Pending) -> Result<bool, FailureKind> {
         loop {
             if let Some(row) = &mut pending.row {
                 if !self.write_parts(row)? {
@@ -433,12 +433,13 @@ impl<B: Payload> Outlet<B> {
     }
 
     /// A row that the segment does not take at a time, as it is written in parts.
-    fn lay_out(&mut self, row: &RecordBatch, stamp: u64) -> Result<Leaving, String> {
+    fn lay_out(&mut self, row: &RecordBatch, stamp: u64) -> Result<Leaving, FailureKind> {
         let prepared = self.encoder.prepare(row);
-        let prepared = prepared.map_err(|error| error.to_string())?;
+        let prepared = prepared.map_err(|error| FailureKind::Unsendable(error.to_string()))?;
         if prepared.bytes > self.region_bytes_max {
             self.encoder.give_up();
-            return Err(too_large(prepared.bytes, self.region_bytes_max));
+            let what = too_large(prepared.bytes, self.region_bytes_max);
+            return Err(FailureKind::Unsendable(what));
         }
         let mut region = Vec::with_capacity(prepared.bytes);
         self.encoder.write(stamp, &mut region);
@@ -449,7 +450,7 @@ impl<B: Payload> Outlet<B> {
     }
 
     /// Writes as many parts as there is room for. Returns whether that was all of them.
-    fn write_parts(&mut self, row: &mut Leaving) -> Result<bool, String> {
+    fn write_parts(&mut self, row: &mut Leaving) -> Result<bool, FailureKind> {
         let producer = self.producer.get_mut();
         loop {
             let (part, last) = row.next(producer.claim_max_bytes());
@@ -459,7 +460,9 @@ impl<B: Payload> Outlet<B> {
                     claim.append(part);
                     claim.commit(kind_of_part(last), bytes);
                 }
-                Err(ClaimError::Corrupt(corrupt)) => return Err(corrupt.to_string()),
+                Err(ClaimError::Corrupt(corrupt)) => {
+                    return Err(FailureKind::Protocol(corrupt.to_string()));
+                }
                 // That the peer is gone is seen by whoever looks next.
                 Err(_) => return Ok(false),
             }
@@ -477,20 +480,25 @@ impl<B: Payload> Outlet<B> {
         batch: &RecordBatch,
         stamp: u64,
         seen: Seen,
-    ) -> Result<Written, String> {
+    ) -> Result<Written, FailureKind> {
         match batch.num_rows() {
-            rows if rows > WIRE_BATCH_ROWS_MAX => Err(format!(
+            rows if rows > WIRE_BATCH_ROWS_MAX => Err(FailureKind::Unsendable(format!(
                 "a batch has {rows} rows, {WIRE_BATCH_ROWS_MAX} is the limit"
-            )),
+            ))),
             rows if rows > BATCH_ROWS_MAX => Ok(Written::TooLarge),
             _ => self.write(batch, stamp, seen),
         }
     }
 
     /// Writes one batch, if it fits.
-    fn write(&mut self, batch: &RecordBatch, stamp: u64, seen: Seen) -> Result<Written, String> {
+    fn write(
+        &mut self,
+        batch: &RecordBatch,
+        stamp: u64,
+        seen: Seen,
+    ) -> Result<Written, FailureKind> {
         let prepared = self.encoder.prepare(batch);
-        let prepared = prepared.map_err(|error| error.to_string())?;
+        let prepared = prepared.map_err(|error| FailureKind::Unsendable(error.to_string()))?;
         match self.producer.get_mut().try_claim(prepared.bytes) {
             Ok(claim) => {
                 let mut room = Room(claim);
@@ -514,7 +522,7 @@ impl<B: Payload> Outlet<B> {
                     ClaimError::TooLarge { .. } => Ok(Written::TooLarge),
                     // It is seen by whoever looks next.
                     ClaimError::PeerGone => Ok(Written::Full),
-                    ClaimError::Corrupt(corrupt) => Err(corrupt.to_string()),
+                    ClaimError::Corrupt(corrupt) => Err(FailureKind::Protocol(corrupt.to_string())),
                 }
             }
         }
@@ -567,8 +575,8 @@ impl<B: Payload> Outlet<B> {
     }
 
     /// What was handed over can't be sent: the edge ends here, and the peer is told why.
-    fn fail(&mut self, what: String) {
-        let failure = self.names.failure(FailureKind::Unsendable(what));
+    fn fail(&mut self, kind: FailureKind) {
+        let failure = self.names.failure(kind);
         let ending = Ending::Failed(failure.clone());
         let (kind, bytes) = message_of_ending(&ending);
         // If there is no room even for that, the peer learns of it when this side goes.
