@@ -12,6 +12,9 @@ use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use crate::error::BenchError;
 use crate::latencies::Latencies;
 
+/// The longest time of an interval stands in the log in milliseconds.
+const NS_PER_MS: f64 = 1e6;
+
 /// Collects the latencies of runs, one interval a run, for a file that is written at the end.
 #[derive(Debug)]
 pub(crate) struct HdrLog {
@@ -75,6 +78,7 @@ impl HdrLog {
         let mut builder = IntervalLogWriterBuilder::new();
         builder
             .add_comment("nanoseconds; the tag is the case and who ran, the maximum in ms")
+            .with_max_value_divisor(NS_PER_MS)
             .with_start_time(self.began)
             .with_base_time(self.began);
         let mut writer = builder.begin_log_with(&mut file, &mut serializer)?;
@@ -129,8 +133,14 @@ mod tests {
             let LogEntry::Interval(interval) = entry.unwrap() else {
                 continue;
             };
+            let max_ns = interval.max() * NS_PER_MS;
             let encoded = base64(interval.encoded_histogram());
-            let histogram = Deserializer::new().deserialize(&mut &encoded[..]).unwrap();
+            let histogram: Histogram<u64> =
+                Deserializer::new().deserialize(&mut &encoded[..]).unwrap();
+            assert!(
+                (histogram.max() as f64 / max_ns - 1.0).abs() < 0.1,
+                "{max_ns} ns"
+            );
             read.push((interval.tag().unwrap().as_str().to_owned(), histogram));
         }
         read

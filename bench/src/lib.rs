@@ -26,6 +26,7 @@ mod latency;
 mod line_probe;
 mod load;
 mod memory;
+mod named;
 mod noise;
 mod parent;
 mod peers;

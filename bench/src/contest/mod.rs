@@ -8,13 +8,14 @@ use crate::cpus::CpuPair;
 use crate::error::BenchError;
 use crate::hdr_log::HdrLog;
 use crate::line_probe::line_ns;
+use crate::named::{BASELINE, OURS, named};
 use crate::noise::NoiseWatch;
 use crate::progress::Progress;
 use crate::selection::Selection;
 
 use pairs::{PairOfRuns, at_most_common_placement, summary};
 
-pub(crate) use sample::Sample;
+pub(crate) use sample::{Measured, Sample};
 
 /// Pairs of runs that are measured at most, as a multiple of those wanted: where the placement
 /// keeps changing, a case ends all the same.
@@ -132,6 +133,8 @@ impl Harness {
         if !self.selection.takes(&contest.name, contest.baseline_name) {
             return Ok(());
         }
+        contest.ours = named(OURS, contest.ours);
+        contest.baseline = named(BASELINE, contest.baseline);
         match self.case_of(&mut contest, prepare) {
             Ok(case) => self.add(case),
             Err(error) => self.fail(&contest.name, contest.baseline_name, &error),
@@ -264,12 +267,20 @@ impl Harness {
         })
     }
 
-    /// Adds the latencies of a run to the log, if there are such and there is one.
+    /// Adds the latencies of a run to the log, if there are such and there is one: those of each
+    /// process by themselves, which a reader can put together and not take apart.
     fn log(&self, name: &str, contender: &str, run: &Sample) -> Result<(), BenchError> {
-        match (&self.hdr_log, &run.latencies) {
-            (Some(log), Some(latencies)) => log.add(name, contender, run.wall, latencies),
-            _ => Ok(()),
+        let (Some(log), Some(latencies)) = (&self.hdr_log, &run.latencies) else {
+            return Ok(());
+        };
+        if run.measured.is_empty() {
+            return log.add(name, contender, run.wall, latencies);
         }
+        for Measured { process, latencies } in &run.measured {
+            let contender = format!("{contender}/{process}");
+            log.add(name, &contender, run.wall, latencies)?;
+        }
+        Ok(())
     }
 }
 

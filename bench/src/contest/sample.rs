@@ -20,8 +20,18 @@ pub(crate) struct Sample {
     pub(crate) copied_bytes: Option<u64>,
     /// The times of all that `value` is one figure of, where it is a latency.
     pub(crate) latencies: Option<Latencies>,
+    /// Those of each process, where several have measured them.
+    pub(crate) measured: Vec<Measured>,
     /// Of a rate at which things are due, the share that was held.
     pub(crate) held_share: Option<f64>,
+}
+
+/// The times that one of several processes has measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Measured {
+    /// Which of them it is.
+    pub(crate) process: &'static str,
+    pub(crate) latencies: Latencies,
 }
 
 impl Sample {
@@ -34,6 +44,7 @@ impl Sample {
             bytes,
             copied_bytes: None,
             latencies: None,
+            measured: Vec::new(),
             held_share: None,
         }
     }
@@ -47,6 +58,7 @@ impl Sample {
             bytes: 0,
             copied_bytes: None,
             latencies: None,
+            measured: Vec::new(),
             held_share: None,
         }
     }
@@ -67,11 +79,22 @@ impl Sample {
         }
     }
 
+    /// The same, whose times are those of several processes.
+    pub(crate) fn measured_by(self, measured: Vec<Measured>) -> Self {
+        Self { measured, ..self }
+    }
+
     /// The same, of a rate of which this share was held.
     pub(crate) fn holding(self, share: f64) -> Self {
         Self {
             held_share: Some(share),
             ..self
         }
+    }
+}
+
+impl Measured {
+    pub(crate) fn by(process: &'static str, latencies: Latencies) -> Self {
+        Self { process, latencies }
     }
 }

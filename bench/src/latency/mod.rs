@@ -4,6 +4,7 @@
 //! counts from when it was due: what a stall delays is late, and is not left out. The other
 //! process takes each batch in and sends it on; both are pinned.
 
+mod both;
 pub(crate) mod closed_loop;
 mod local;
 pub(crate) mod ours;
@@ -96,6 +97,15 @@ pub(crate) enum Echo {
         frame_bytes: usize,
         way: Way,
     },
+    /// It sends batches of its own while others come.
+    Both {
+        /// What carries them.
+        carrier: both::Carrier,
+        /// How many are due a second, each way.
+        rate: u64,
+        /// How many there are, each way.
+        count: u64,
+    },
 }
 
 /// How frames come back.
@@ -150,6 +160,31 @@ pub(crate) fn measure(harness: &mut Harness) -> Result<(), BenchError> {
                 })?;
             }
         }
+    }
+    measure_both_ways(harness)
+}
+
+/// Batches there and others back at the same time, at the rate at which the CPUs are kept busy.
+fn measure_both_ways(harness: &mut Harness) -> Result<(), BenchError> {
+    let cpus = harness.settings.cpus;
+    let ours = both::Carrier::Edges(Idle::Adaptive);
+    for (percentile, of_100) in PERCENTILES {
+        let name = format!("latency/socket/both/{percentile}");
+        if !harness.wants(&name) {
+            continue;
+        }
+        let frame_bytes = frame_bytes_of(cpus)?;
+        let raw = both::Carrier::Raw { frame_bytes };
+        let schedule = |count| Schedule::new(BUSY_RATE, count);
+        harness.measure(Contest {
+            name,
+            unit: "us",
+            measure: Measure::Latency,
+            baseline_name: "raw tcp",
+            count: SMOKE_TRIPS,
+            ours: Box::new(move |count| both::sample(cpus, ours, schedule(count), of_100)),
+            baseline: Box::new(move |count| both::sample(cpus, raw, schedule(count), of_100)),
+        })?;
     }
     Ok(())
 }
@@ -271,6 +306,7 @@ pub(crate) fn run(cpus: CpuPair, echo: Echo, schedule: Schedule) -> Result<Run, 
             let mut stream = RawTcp::open(to, polls, frame_bytes, way)?;
             Ok((at_a_rate(&mut stream, schedule)?, frame_bytes))
         }
+        Echo::Both { .. } => Err(BenchError::new("what comes is no answer")),
     })??;
     let spent = Spent::of_process() - before;
     let answered: Answered = peer.received()?;
@@ -328,6 +364,14 @@ impl Answered {
 /// # Errors
 /// When it cannot be pinned, or what comes is not what is sent.
 pub(crate) fn echo(echo: Echo, cpu: CpuId) -> Result<String, BenchError> {
+    if let Echo::Both {
+        carrier,
+        rate,
+        count,
+    } = echo
+    {
+        return both::second(carrier, Schedule::new(rate, count), cpu);
+    }
     serve(cpu, |listener| {
         let count = match echo {
             Echo::Edge(idle) => ours::echo(Remote::Socket, &listener, idle),
@@ -336,6 +380,7 @@ pub(crate) fn echo(echo: Echo, cpu: CpuId) -> Result<String, BenchError> {
                 frame_bytes,
                 way,
             } => raw_tcp::echo(&listener, polls, frame_bytes, way),
+            Echo::Both { .. } => Err(BenchError::new("what comes is not sent back")),
         };
         count.map(Answered::now)
     })
@@ -356,6 +401,11 @@ impl std::fmt::Display for Echo {
                 let way = if *way == Way::Same { "same" } else { "other" };
                 write!(f, "{waits}:{way}:{frame_bytes}")
             }
+            Self::Both {
+                carrier,
+                rate,
+                count,
+            } => write!(f, "both:{rate}:{count}:{carrier}"),
         }
     }
 }
@@ -374,6 +424,15 @@ impl FromStr for Echo {
                     polls: waits == "polls",
                     frame_bytes: bytes.parse().map_err(|_| format!("{bytes:?} is no size"))?,
                     way: if way == "same" { Way::Same } else { Way::Other },
+                }
+            }
+            (Some("both"), Some(rate), Some(count)) => {
+                let number =
+                    |word: &str| word.parse().map_err(|_| format!("{word:?} is no number"));
+                Self::Both {
+                    carrier: words.collect::<Vec<_>>().join(":").parse()?,
+                    rate: number(rate)?,
+                    count: number(count)?,
                 }
             }
             _ => return Err(format!("there is no echo {text:?}")),
@@ -395,7 +454,16 @@ mod tests {
         };
         let raws = [(true, Way::Same), (false, Way::Other)].map(raw);
         let edges = [Idle::Spin, Idle::Adaptive, Idle::Park].map(Echo::Edge);
-        for echo in edges.into_iter().chain(raws) {
+        let carriers = [
+            both::Carrier::Edges(Idle::Park),
+            both::Carrier::Raw { frame_bytes: 264 },
+        ];
+        let both = carriers.map(|carrier| Echo::Both {
+            carrier,
+            rate: 20_000,
+            count: 50,
+        });
+        for echo in edges.into_iter().chain(raws).chain(both) {
             assert_eq!(echo.to_string().parse(), Ok(echo));
         }
     }

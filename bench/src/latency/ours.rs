@@ -98,6 +98,30 @@ impl Edges {
         let links = OwnLinks::new(idle)?;
         let out = links.sender(to, remote.options())?;
         let back = links.receiver_over(to, remote.options())?;
+        Self::of(remote, links, out, back)
+    }
+
+    /// The same two edges, seen from who listens.
+    ///
+    /// # Errors
+    /// When no connection can be accepted.
+    pub(crate) fn accept(
+        remote: Remote,
+        listener: &TcpListener,
+        idle: Idle,
+    ) -> Result<Self, BenchError> {
+        let links = OwnLinks::new(idle)?;
+        let back = links.receiver(listener, remote.options())?;
+        let out = links.sender_over(listener, remote.options())?;
+        Self::of(remote, links, out, back)
+    }
+
+    fn of(
+        remote: Remote,
+        links: OwnLinks,
+        out: Sender<RecordBatch>,
+        back: Receiver<RecordBatch>,
+    ) -> Result<Self, BenchError> {
         Ok(Self {
             remote,
             links,

@@ -39,7 +39,38 @@ impl RawTcp {
         frame_bytes: usize,
         way: Way,
     ) -> Result<Self, BenchError> {
-        let (out, stream) = pair(way, || TcpStream::connect(to))?;
+        Self::of(pair(way, || TcpStream::connect(to))?, polls, frame_bytes)
+    }
+
+    /// The other end of the connection that comes.
+    ///
+    /// # Errors
+    /// When none can be accepted.
+    pub(crate) fn accept(
+        listener: &TcpListener,
+        polls: bool,
+        frame_bytes: usize,
+    ) -> Result<Self, BenchError> {
+        let streams = pair(Way::Same, || Ok(listener.accept()?.0))?;
+        Self::of(streams, polls, frame_bytes)
+    }
+
+    /// Writes what is left.
+    ///
+    /// # Errors
+    /// When the peer is gone.
+    pub(crate) fn finish(mut self) -> Result<(), BenchError> {
+        while !self.is_written()? {
+            self.patience.look()?;
+        }
+        Ok(())
+    }
+
+    fn of(
+        (out, stream): (TcpStream, TcpStream),
+        polls: bool,
+        frame_bytes: usize,
+    ) -> Result<Self, BenchError> {
         out.set_nonblocking(true)?;
         stream.set_nonblocking(true)?;
         Ok(Self {

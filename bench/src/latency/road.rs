@@ -48,7 +48,19 @@ pub(crate) trait Road {
 /// # Errors
 /// When the way is broken, or another number comes back.
 pub(crate) fn at_a_rate(road: &mut dyn Road, schedule: Schedule) -> Result<OpenLoop, BenchError> {
-    let mut trips = OpenLoop::begin(schedule);
+    at_a_rate_from(Instant::now(), road, schedule)
+}
+
+/// The same, where the first is due at `began`.
+///
+/// # Errors
+/// As for [`at_a_rate`].
+pub(crate) fn at_a_rate_from(
+    began: Instant,
+    road: &mut dyn Road,
+    schedule: Schedule,
+) -> Result<OpenLoop, BenchError> {
+    let mut trips = OpenLoop::begin(began, schedule);
     while !trips.is_done() {
         let mut has_worked = false;
         for _ in 0..SENT_TOGETHER_MAX {
@@ -61,7 +73,10 @@ pub(crate) fn at_a_rate(road: &mut dyn Road, schedule: Schedule) -> Result<OpenL
             }
             has_worked = true;
         }
-        while let Some(number) = road.take_back()? {
+        // Who has had everything may end the way behind the last.
+        while !trips.is_done()
+            && let Some(number) = road.take_back()?
+        {
             trips.is_back(number)?;
             has_worked = true;
         }

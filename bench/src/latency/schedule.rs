@@ -52,11 +52,11 @@ impl Schedule {
 }
 
 impl OpenLoop {
-    /// The first batch is due now.
-    pub(crate) fn begin(schedule: Schedule) -> Self {
+    /// The first batch is due at `began`.
+    pub(crate) fn begin(began: Instant, schedule: Schedule) -> Self {
         let latencies = Latencies::new();
         Self {
-            began: Instant::now(),
+            began,
             schedule,
             sent: 0,
             back: 0,
@@ -71,7 +71,7 @@ impl OpenLoop {
         if self.sent >= self.schedule.count {
             return None;
         }
-        let elapsed = self.began.elapsed();
+        let elapsed = Instant::now().checked_duration_since(self.began)?;
         if self
             .schedule
             .longest
@@ -126,7 +126,8 @@ impl OpenLoop {
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        self.back == self.schedule.count
+        // Where another sends what comes, all of it may be here before the last has left.
+        self.back == self.schedule.count && self.sent == self.schedule.count
     }
 
     /// From the beginning until the last was back.
@@ -169,7 +170,7 @@ mod tests {
 
     #[test]
     fn what_was_sent_too_late_counts_from_when_it_was_due() {
-        let mut trips = OpenLoop::begin(Schedule::new(1_000, 20));
+        let mut trips = OpenLoop::begin(Instant::now(), Schedule::new(1_000, 20));
         std::thread::sleep(Duration::from_millis(25));
         for number in 0..20 {
             assert_eq!(trips.next_due(), Some(number));
@@ -183,7 +184,7 @@ mod tests {
 
     #[test]
     fn what_is_refused_is_due_still() {
-        let mut trips = OpenLoop::begin(Schedule::new(1_000_000, 2));
+        let mut trips = OpenLoop::begin(Instant::now(), Schedule::new(1_000_000, 2));
         std::thread::sleep(Duration::from_millis(1));
         assert_eq!(trips.next_due(), Some(0));
         trips.was_refused();
@@ -195,7 +196,7 @@ mod tests {
     #[test]
     fn a_rate_that_is_not_held_ends_and_what_was_not_sent_counts_as_late() {
         let schedule = Schedule::new(1_000, 20).at_most(Duration::from_millis(5));
-        let mut trips = OpenLoop::begin(schedule);
+        let mut trips = OpenLoop::begin(Instant::now(), schedule);
         assert_eq!(trips.next_due(), Some(0));
         std::thread::sleep(Duration::from_millis(30));
         assert!(trips.next_due().is_none() && !trips.is_done());
@@ -205,5 +206,23 @@ mod tests {
         let latencies = trips.into_latencies();
         assert_eq!(latencies.count(), 20);
         assert!(latencies.percentile_us(1.0) > 10_000.0);
+    }
+
+    #[test]
+    fn nothing_is_due_before_the_beginning() {
+        let began = Instant::now() + Duration::from_secs(3_600);
+        let mut trips = OpenLoop::begin(began, Schedule::new(1_000, 1));
+        assert_eq!(trips.next_due(), None);
+        assert!(!trips.is_done());
+    }
+
+    #[test]
+    fn what_comes_from_another_is_not_the_end_before_all_was_sent() {
+        let mut trips = OpenLoop::begin(Instant::now(), Schedule::new(1_000_000, 1));
+        trips.is_back(0).unwrap();
+        assert!(!trips.is_done());
+        std::thread::sleep(Duration::from_millis(1));
+        assert_eq!(trips.next_due(), Some(0));
+        assert!(trips.is_done());
     }
 }

@@ -11,6 +11,7 @@ use ringway::placement::{CpuId, pin_current_thread};
 use serde::{Deserialize, Serialize};
 
 use crate::error::BenchError;
+use crate::named;
 use crate::spent::{Spent, monotonic_s};
 
 use super::load::Total;
@@ -92,6 +93,7 @@ impl Peer {
         let program = std::env::current_exe()?;
         let mut child = Command::new(program)
             .args(words)
+            .envs([named::variable()])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()?;
@@ -144,6 +146,7 @@ pub(crate) fn serve<T: Serialize>(
     cpu: CpuId,
     receive: impl FnOnce(TcpListener) -> Result<T, BenchError>,
 ) -> Result<String, BenchError> {
+    named::take_from_variable();
     pin_current_thread(cpu)?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let mut stdout = std::io::stdout();
