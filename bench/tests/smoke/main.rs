@@ -106,6 +106,9 @@ fn latencies_over_sockets_are_measured_beside_tcp() {
             }
         }
     }
+    for percentile in ["p50", "p99", "p999"] {
+        expected.push((format!("latency/socket/both/{percentile}"), "raw tcp"));
+    }
     assert_keys(&cases, &expected);
     assert!(cases.iter().all(|case| case.unit == "us"));
 }
