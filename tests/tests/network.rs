@@ -277,17 +277,23 @@ fn large_batches_are_sent_from_where_they_lie_and_what_is_copied_is_counted() {
         until(LONG, "all is counted", || {
             sink.counters().unwrap().frames >= 4
         });
-        sink.counters().unwrap()
+        (sink.counters().unwrap(), source.counters().unwrap())
     };
-    let large = counted(batch(128 << 10));
+    let (large, taken) = counted(batch(128 << 10));
     assert!(large.bytes > 4 << 20, "{large:?}");
     assert!(
         large.copied_bytes < 16 << 10,
         "no more than heads: {large:?}"
     );
-    let small = counted(batch(8));
-    assert!(small.copied_bytes >= 4 * 8 * 8, "all of it: {small:?}");
-    assert!(small.copied_bytes <= small.bytes, "{small:?}");
+    assert!(
+        taken.copied_bytes < large.bytes / 2,
+        "no more than what came before the rest was read into place: {taken:?}"
+    );
+    let (small, taken) = counted(batch(8));
+    for end in [small, taken] {
+        assert!(end.copied_bytes >= 4 * 8 * 8, "all of it: {end:?}");
+        assert!(end.copied_bytes <= small.bytes, "{end:?}");
+    }
 }
 
 #[test]

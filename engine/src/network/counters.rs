@@ -25,7 +25,7 @@ pub struct Counters {
     pub bytes: u64,
     /// Frames of data.
     pub frames: u64,
-    /// Bytes of data that were copied once more than they had to.
+    /// Bytes that this end has copied in user space; what the kernel copies is not among them.
     pub copied_bytes: u64,
 }
 

@@ -217,6 +217,7 @@ impl Inflow {
             body.extend_from_slice(part);
             let (bytes, is_used_up) = (part.len(), input.is_empty());
             filled += bytes;
+            self.copied_bytes += bytes as u64;
             front.use_up(bytes);
             if is_used_up {
                 self.rest.pop_front();

@@ -24,7 +24,7 @@ pub struct RemoteStats {
     pub frames: u64,
     /// Bytes handed to the kernel, or read from it, frames of the other direction not counted.
     pub wire_bytes: u64,
-    /// Bytes of data that were copied once more than they had to.
+    /// Bytes that this end has copied in user space; what the kernel copies is not among them.
     pub copied_bytes: u64,
     /// Rows that may be sent now (sender).
     pub credit_rows: u32,

@@ -240,7 +240,9 @@ impl<B: Payload> Receiver<B> {
     }
 
     pub(in crate::edge) fn remote_stats(&self) -> RemoteStats {
-        self.decode.stats
+        let mut stats = self.decode.stats;
+        stats.copied_bytes += self.decode.regions.copied_bytes();
+        stats
     }
 
     pub(in crate::edge) fn turn(&mut self) -> &mut Turn {
@@ -459,10 +461,7 @@ impl<B: Payload> Decode<B> {
                 self.element(batch)
             }
             // Batches that are kept hold too much of the segment.
-            Err(message) => {
-                self.stats.copied_bytes += message.bytes().len() as u64;
-                self.bytes(kind, message.bytes())
-            }
+            Err(message) => self.bytes(kind, message.bytes()),
         }
     }
 
