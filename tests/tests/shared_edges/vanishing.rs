@@ -263,3 +263,43 @@ fn a_receiver_that_is_gone_as_soon_as_it_has_said_something_is_lost() {
         }
     }
 }
+
+/// It has said in its memory that it wants no more: that is no failure, whenever it is seen.
+#[test]
+fn a_receiver_that_has_closed_as_soon_as_it_has_answered_is_not_lost() {
+    /// The receiver has what it wants.
+    const UNWANTED: u32 = 35;
+    for (driver, (how, go)) in ways() {
+        let (handle, mut links) = still(driver);
+        let (back, out) = pair();
+        let mut sender =
+            send_over::<RecordBatch>(&handle, out.into(), parts(Bell::thread())).unwrap();
+        let receiver = HandReceiver::offer(back);
+        receiver.door.set_nonblocking(true).unwrap();
+        let mut knock = None;
+        until(LONG, "the sender knocks", || {
+            links.turn();
+            knock = receiver.door.accept().ok();
+            knock.is_some()
+        });
+        let (knock, _) = knock.unwrap();
+        let incoming = Incoming::new(&Bell::descriptor().unwrap()).unwrap();
+        RIGHT.send(&knock, RECEIVER, receiver.token, incoming.descriptors());
+        let met = passing::Receiving::<3>::new().poll(&knock).unwrap();
+        let mut consumer = incoming.meet(met.unwrap().descriptors, 1 << 30).unwrap();
+        consumer.close(UNWANTED, &[]);
+        let left = go(receiver.stream);
+        until(LONG, how, || {
+            links.turn();
+            sender.poll_transport();
+            sender.is_closed()
+        });
+        let rejected = sender.try_push(data(0..10)).unwrap_err();
+        assert!(
+            matches!(rejected.reason, RejectReason::Closed),
+            "{how}: {:?}",
+            rejected.reason
+        );
+        drop((left, knock, consumer));
+    }
+}

@@ -178,6 +178,15 @@ impl<B: Payload> SenderLink<B> {
         true
     }
 
+    /// The connection has ended, but the receiver may have answered before, and have said in its
+    /// memory that it wants no more. Returns what goes on then.
+    fn meet_at_the_end(&mut self, io: &mut Io<'_>) -> Option<&mut Box<dyn Link>> {
+        if self.meeting.as_ref().is_some_and(|at| at.has_knocked()) {
+            self.meet(io);
+        }
+        self.successor.as_mut()
+    }
+
     /// Moves elements into the session, as many as it takes.
     fn take_elements(&mut self, now: Duration) -> usize {
         let mut taken = 0;
@@ -502,6 +511,11 @@ impl<B: Payload> SenderLink<B> {
 
 impl<B: Payload> Link for SenderLink<B> {
     fn handle(&mut self, event: Event, io: &mut Io<'_>) {
+        if matches!(event, Event::Eof | Event::Lost(_))
+            && let Some(successor) = self.meet_at_the_end(io)
+        {
+            return successor.handle(event, io);
+        }
         match event {
             Event::Sent(bytes) => self.handle_sent(bytes),
             Event::Read(chunk) => self.session.handle_input(io.now, &chunk),
