@@ -7,9 +7,11 @@
 mod fnv;
 mod groups;
 mod key;
+mod wide;
 
 pub use fnv::{Fnv1a, fnv1a64, key_hash_i64, key_hash_parts};
 pub use key::Key;
+pub(crate) use wide::extend_with_key_groups;
 
 pub use groups::{
     Parallelism, ParallelismRefused, key_group, key_group_of_hash, key_group_range, subtask_of,

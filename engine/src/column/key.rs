@@ -17,13 +17,13 @@
 //! u32, little-endian. A null may share its group with the text of one zero byte, or with
 //! `false`; the group decides where a row goes, not which key it has.
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type, Schema, UInt64Type};
 
 use super::ColumnError;
-use crate::partition::{Fnv1a, Parallelism, key_group_of_hash, subtask_of};
+use crate::partition::{Fnv1a, Parallelism, extend_with_key_groups, key_group_of_hash, subtask_of};
 
 /// The columns that are the key of a row, bound to a schema.
 ///
@@ -78,8 +78,14 @@ impl KeyColumns {
     ///
     /// As [`Self::hashes`].
     pub fn groups(&mut self, batch: &RecordBatch) -> Result<&[u32], ColumnError> {
-        self.absorb(batch)?;
         self.targets.clear();
+        if let [column] = &self.columns[..]
+            && let Some(integers) = column.integers(batch)?
+        {
+            extend_with_key_groups(&mut self.targets, integers.values());
+            return Ok(&self.targets);
+        }
+        self.absorb(batch)?;
         let groups = self
             .states
             .iter()
@@ -144,6 +150,15 @@ impl KeyColumn {
         })
     }
 
+    /// Its values, where they are integers and none is null.
+    fn integers(&self, batch: &RecordBatch) -> Result<Option<Int64Array>, ColumnError> {
+        let array = self.array(batch)?;
+        if !is_integer(&self.data_type) || array.null_count() > 0 {
+            return Ok(None);
+        }
+        Ok(Some(as_int64(array)?))
+    }
+
     /// Takes this column's bytes into the state of each row.
     fn absorb(
         &self,
@@ -151,6 +166,10 @@ impl KeyColumn {
         prefixed: bool,
         states: &mut [Fnv1a],
     ) -> Result<(), ColumnError> {
+        absorb_array(self.array(batch)?, prefixed, states)
+    }
+
+    fn array<'a>(&self, batch: &'a RecordBatch) -> Result<&'a ArrayRef, ColumnError> {
         let array = batch
             .columns()
             .get(self.index)
@@ -165,8 +184,14 @@ impl KeyColumn {
                 found: array.data_type().clone(),
             });
         }
-        absorb_array(array, prefixed, states)
+        Ok(array)
     }
+}
+
+/// 64 bits already: arrow hands out the same buffer under another type.
+fn as_int64(array: &dyn Array) -> Result<Int64Array, ColumnError> {
+    let wide = cast(array, &DataType::Int64)?;
+    Ok(wide.as_primitive::<Int64Type>().clone())
 }
 
 /// Whether a column of this type can be part of a key.
@@ -254,9 +279,8 @@ fn absorb_array(
         }
         integer => {
             debug_assert!(is_integer(integer), "bind lets through no {integer}");
-            // 64 bits already: arrow hands out the same buffer under another type.
-            let wide = cast(array, &DataType::Int64)?;
-            let values = wide.as_primitive::<Int64Type>().values();
+            let wide = as_int64(array)?;
+            let values = wide.values();
             rows.absorb(|row| values[row].to_le_bytes());
         }
     }

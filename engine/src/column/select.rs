@@ -36,6 +36,12 @@ pub fn filter_batch(batch: &RecordBatch, mask: &BooleanArray) -> Result<RecordBa
 ///
 /// Where a position is no row of the batch.
 pub fn take_rows(batch: &RecordBatch, positions: &[u32]) -> Result<RecordBatch, ColumnError> {
+    let rows = batch.num_rows();
+    let last = positions.iter().copied().max();
+    assert!(
+        last.is_none_or(|last| (last as usize) < rows),
+        "position {last:?} of a batch of {rows} rows"
+    );
     take(batch, positions.to_vec().into())
 }
 
@@ -58,6 +64,8 @@ pub fn split_by_target(
     targets_len: usize,
 ) -> Result<Vec<Option<RecordBatch>>, ColumnError> {
     assert_eq!(targets.len(), batch.num_rows(), "a row has one target");
+    // `BATCH_ROWS_MAX` is far below what positions hold.
+    assert!(u32::try_from(targets.len()).is_ok(), "fewer than 2^32 rows");
     let mut parts = vec![None; targets_len];
     let Some(&first) = targets.first() else {
         return Ok(parts);
@@ -66,21 +74,47 @@ pub fn split_by_target(
         parts[first as usize] = Some(batch.clone());
         return Ok(parts);
     }
-    let (positions, ends) = positions_by_target(targets, targets_len);
-    let positions = ScalarBuffer::from(positions);
-    let mut start = 0;
-    for (part, end) in parts.iter_mut().zip(ends) {
-        if end > start {
-            *part = Some(take(batch, positions.slice(start, end - start))?);
+    let positions = match targets_len {
+        2 => positions_of_few::<2>(targets),
+        3 => positions_of_few::<3>(targets),
+        4 => positions_of_few::<4>(targets),
+        _ => positions_of_many(targets, targets_len),
+    };
+    for (part, positions) in parts.iter_mut().zip(positions) {
+        if !positions.is_empty() {
+            *part = Some(take(batch, positions)?);
         }
-        start = end;
     }
     Ok(parts)
 }
 
-/// The positions of all rows ordered by target, and where in them each target ends: a counting
-/// sort, which keeps the order of the rows of one target.
-fn positions_by_target(targets: &[u32], targets_len: usize) -> (Vec<u32>, Vec<usize>) {
+/// The positions of the rows of each of few targets, in order: each row is written at the end of
+/// all, which moves on only where the row belongs there, so there is no branch to be mistaken.
+fn positions_of_few<const TARGETS: usize>(targets: &[u32]) -> Vec<ScalarBuffer<u32>> {
+    let mut positions = [const { Vec::new() }; TARGETS];
+    for positions in &mut positions {
+        positions.resize(targets.len() + 1, 0);
+    }
+    let mut ends = [0_usize; TARGETS];
+    // Slices and ends stay in registers.
+    let places = positions.each_mut().map(|positions| &mut positions[..]);
+    for (row, &target) in (0..).zip(targets) {
+        assert!((target as usize) < TARGETS, "target {target} of {TARGETS}");
+        for at in 0..TARGETS {
+            places[at][ends[at]] = row;
+            ends[at] += usize::from(target as usize == at);
+        }
+    }
+    let parts = positions.into_iter().zip(ends);
+    let parts = parts.map(|(mut positions, end)| {
+        positions.truncate(end);
+        positions.into()
+    });
+    parts.collect()
+}
+
+/// The same by a counting sort.
+fn positions_of_many(targets: &[u32], targets_len: usize) -> Vec<ScalarBuffer<u32>> {
     let mut ends = vec![0_usize; targets_len];
     for &target in targets {
         ends[target as usize] += 1;
@@ -91,21 +125,21 @@ fn positions_by_target(targets: &[u32], targets_len: usize) -> (Vec<u32>, Vec<us
     }
     // Each entry starts as the beginning of its target, and is its end once the rows are in.
     let mut positions = vec![0; targets.len()];
-    for (row, &target) in targets.iter().enumerate() {
+    for (row, &target) in (0..).zip(targets) {
         let place = &mut ends[target as usize];
-        positions[*place] = position(row);
+        positions[*place] = row;
         *place += 1;
     }
-    (positions, ends)
+    let positions = ScalarBuffer::from(positions);
+    let mut start = 0;
+    let parts = ends.into_iter().map(|end| {
+        let start = std::mem::replace(&mut start, end);
+        positions.slice(start, end - start)
+    });
+    parts.collect()
 }
 
 fn take(batch: &RecordBatch, positions: ScalarBuffer<u32>) -> Result<RecordBatch, ColumnError> {
-    let rows = batch.num_rows();
-    let last = positions.iter().copied().max();
-    assert!(
-        last.is_none_or(|last| (last as usize) < rows),
-        "position {last:?} of a batch of {rows} rows"
-    );
     // The batch says how many rows it has because its columns can't where there are none.
     let count = RecordBatchOptions::new().with_row_count(Some(positions.len()));
     let positions = UInt32Array::new(positions, None);
@@ -118,11 +152,6 @@ fn take(batch: &RecordBatch, positions: ScalarBuffer<u32>) -> Result<RecordBatch
         columns,
         &count,
     )?)
-}
-
-/// A row number as arrow's `take` wants it. `BATCH_ROWS_MAX` is far below what fits.
-fn position(row: usize) -> u32 {
-    u32::try_from(row).expect("a batch has fewer than 2^32 rows")
 }
 
 #[cfg(test)]

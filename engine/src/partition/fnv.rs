@@ -1,7 +1,7 @@
 //! 64-bit FNV-1a.
 
-const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
-const PRIME: u64 = 0x0000_0100_0000_01b3;
+pub(super) const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+pub(super) const PRIME: u64 = 0x0000_0100_0000_01b3;
 
 /// FNV-1a over bytes that are written one piece after the other.
 ///
