@@ -26,13 +26,14 @@ pub(crate) fn run<L: Load, Q: Queue<L::Element>>(
     in_rounds(load, count, |taker, round| {
         let (mut input, mut output) = Q::open(CAPACITY_ELEMENTS);
         let mut values = load.make(round);
+        // Each thread has its end to itself: beside each other on one stack they share lines.
         run_pair(
             cpus,
-            || match mode {
+            move || match mode {
                 Mode::Single => put_all(&mut input, &mut values),
                 Mode::Chunk => put_chunks(&mut input, &mut values, round),
             },
-            || match mode {
+            move || match mode {
                 Mode::Single => take_all(&mut output, taker, round),
                 Mode::Chunk => take_chunks(&mut output, taker, round),
             },
