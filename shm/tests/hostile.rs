@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use common::forged::{
-    ARENA, FIRST_SLOT, FREED, Forged, HEAD, LETTER, LETTERS, LETTERS_TAKEN, PIN, SLOTS, TAIL,
+    ARENA, FIRST_SLOT, FREED, Forged, HEAD, LETTER, LETTERS, LETTERS_TAKEN, NEWEST, PIN, SLOTS,
+    TAIL,
 };
 use common::{Random, content};
 use ringway_shm::link::{ClaimError, Consumer, Corrupt, Lease, PopError, Producer};
@@ -71,6 +72,24 @@ fn a_message_that_is_too_long_or_where_there_is_no_room_is_an_error() {
     let peeked = consumer.peek_until(u64::MAX).count();
     assert_eq!(peeked, 16 + 1, "the last is the error");
     corrupt(&mut consumer);
+}
+
+#[test]
+fn the_word_beside_the_tail_is_checked_as_a_slot_is_and_believed_for_its_own_slot_only() {
+    let long = (1 << 24) - 1;
+    for (tail, is_believed) in [(1, true), (2, false), (0, false)] {
+        let forged = Forged::producer();
+        forged.set_slot(0, 300, 5);
+        forged.set(NEWEST, tail << 32 | 7 << 24 | long);
+        forged.set(TAIL, 1);
+        let mut consumer = consumer(&forged);
+        if is_believed {
+            assert_eq!(corrupt(&mut consumer).found, long);
+        } else {
+            let message = consumer.try_pop().unwrap();
+            assert_eq!((message.kind(), message.bytes().len()), (300, 5));
+        }
+    }
 }
 
 #[test]
@@ -238,7 +257,7 @@ fn a_consumer_survives_whatever_its_producer_writes() {
         let mut consumer = consumer(&forged);
         let mut user = User::default();
         let slots: Vec<usize> = (0..16).map(|slot| FIRST_SLOT + 8 * slot).collect();
-        let places = [&[TAIL, TAIL, LETTERS, LETTER][..], &slots].concat();
+        let places = [&[TAIL, TAIL, NEWEST, LETTERS, LETTER][..], &slots].concat();
         for number in 0..SLOTS {
             forged.set_slot(number, random.below(4) as u32, random.below(3000));
         }

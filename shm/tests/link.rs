@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use common::{content, pair, small};
 use ringway_shm::link::{
-    ClaimError, Lease, LinkConfig, PopError, SMALL_BYTES_MAX, SMALL_QUEUED_MAX, Stores,
+    ClaimError, KIND_MAX, Lease, LinkConfig, PopError, SMALL_BYTES_MAX, SMALL_QUEUED_MAX, Stores,
 };
 
 const LONG: Option<Duration> = Some(Duration::from_secs(20));
@@ -34,6 +34,36 @@ fn messages_come_out_as_they_went_in_after_a_flush() {
         assert_eq!(message.bytes().as_ptr() as usize % 64, 0);
     }
     assert_eq!(consumer.try_pop().unwrap_err(), PopError::Empty);
+}
+
+#[test]
+fn kinds_and_lengths_of_every_size_arrive_one_by_one_and_together() {
+    let large = LinkConfig {
+        arena_bytes: 80 << 20,
+        ..small()
+    };
+    let (mut producer, mut consumer) = pair(&large);
+    let messages = [
+        (0, 0),
+        (255, 1),
+        (256, 64),
+        (KIND_MAX, 2),
+        (9, (1 << 24) - 1),
+        (9, 1 << 24),
+    ];
+    for together in [1, messages.len()] {
+        for group in messages.chunks(together) {
+            for (kind, len) in group {
+                producer.try_claim(*len).unwrap().commit(*kind, *len);
+            }
+            producer.flush();
+            for (kind, len) in group {
+                let message = consumer.try_pop().unwrap();
+                assert_eq!((message.kind(), message.bytes().len()), (*kind, *len));
+            }
+            assert_eq!(consumer.try_pop().unwrap_err(), PopError::Empty);
+        }
+    }
 }
 
 #[test]

@@ -140,8 +140,8 @@ fn each_field_of_a_header_that_is_wrong_is_named() {
         refusal(header, bytes, all_seals())
     };
     assert!(matches!(with(0, 0), OpenError::NotASegment));
-    let version = with(1, 3 | 1 << 32);
-    assert!(matches!(version, OpenError::Version { theirs: 3, ours: 2 }));
+    let version = with(1, 4 | 1 << 32);
+    assert!(matches!(version, OpenError::Version { theirs: 4, ours: 3 }));
     assert!(version.is_version() && !with(0, 0).is_version());
     let fields = [
         (1, VERSION | 2 << 32, "role"),

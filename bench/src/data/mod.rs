@@ -79,7 +79,8 @@ fn through_memory(
     let message_bytes = (prebuilt.bytes(distinct) / distinct) as usize;
     let payloads = Payloads::of(message_bytes);
     let edge = |count| shared::edge(cpus, prebuilt, count);
-    let ring = |count| shared::bare_ring(cpus, message_bytes, &payloads, count);
+    let ring = shared::BareRing::new(cpus, message_bytes, &payloads);
+    let ring = |count| ring.run(count);
     let socket = |count| socket::run(cpus, Carrier::Edge, prebuilt, count);
     rates(harness, name, "memfd ring", &edge, &ring)?;
     rates(harness, name, "socket", &edge, &socket)

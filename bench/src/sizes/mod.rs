@@ -44,7 +44,8 @@ fn beside_a_bare_ring(harness: &mut Harness, name: String, load: Load) -> Result
     let cpus = harness.settings.cpus;
     let (prebuilt, payloads) = (&load.prebuilt(), &Payloads::of(load.bytes()));
     let ours = |count| shared::edge(cpus, prebuilt, count);
-    let ring = |count| shared::bare_ring(cpus, load.bytes(), payloads, count);
+    let ring = shared::BareRing::new(cpus, load.bytes(), payloads);
+    let ring = |count| ring.run(count);
     harness.measure(Contest::of_bytes(
         name,
         "memfd ring",

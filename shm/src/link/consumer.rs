@@ -42,6 +42,8 @@ pub struct Consumer {
     pub(crate) walk: Walk,
     /// The slots that the producer has published, as far as is known.
     pub(crate) tail: u64,
+    /// What the producer said of the last of them.
+    newest: u64,
     given_back: GivenBack,
     pub(crate) leases: Leases,
     letters_taken: u64,
@@ -74,6 +76,7 @@ impl Consumer {
             bounds,
             walk: Walk::default(),
             tail: 0,
+            newest: 0,
             given_back: GivenBack::default(),
             letters_taken: 0,
             is_peer_gone: false,
@@ -248,6 +251,7 @@ impl Consumer {
             tail: self.tail,
             end: self.given_back.position + self.side.arena_bytes() as u64,
             claim_max: self.bounds.claim_max,
+            newest: self.newest,
         }
     }
 
@@ -269,7 +273,12 @@ impl Consumer {
         if tail != self.tail {
             let most = self.given_back.slots + self.side.slots();
             match within("count of published slots", tail, self.tail, most) {
-                Ok(tail) => self.tail = tail,
+                Ok(tail) => {
+                    self.tail = tail;
+                    // Relaxed: it is of this tail, or of a later one whose slots are not looked
+                    // at before that was loaded too.
+                    self.newest = self.side.words().newest.load(Ordering::Relaxed);
+                }
                 Err(corrupt) => return Err(self.die(corrupt)),
             }
         }

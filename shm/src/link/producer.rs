@@ -12,7 +12,7 @@ use crate::link::placement::{Placement, Probe};
 use crate::link::side::{ConsumerSide, ProducerSide};
 use crate::link::stores::{self, STREAMED_FAR_BYTES_MIN, STREAMED_NEAR_BYTES_MIN, Stores};
 use crate::link::watch::Watch;
-use crate::link::words::{KIND_GAP, slot_of};
+use crate::link::words::{KIND_GAP, newest_of, slot_of};
 use crate::link::{ClaimError, Corrupt, KIND_MAX, Letter, SMALL_BYTES_MAX};
 use crate::sync::{Arc, Ordering};
 
@@ -31,6 +31,8 @@ pub struct Producer {
     space: Space,
     /// The next slot to write.
     tail: u64,
+    /// What was written to the one before.
+    last: u64,
     /// What the consumer may see: slots, and the position behind their messages.
     published: (u64, u64),
     /// The slots that the consumer has taken, as far as is known.
@@ -70,6 +72,7 @@ impl Producer {
             bell,
             bounds,
             tail: 0,
+            last: 0,
             published: (0, 0),
             head: 0,
             messages: 0,
@@ -353,12 +356,13 @@ impl Producer {
     #[inline]
     fn append(&mut self, bytes: usize, kind: u32, len: usize) {
         let slot = self.side.slot(self.tail);
+        self.last = slot_of(kind, len);
         if self.streams_words() {
-            stores::stream_word(slot, slot_of(kind, len));
+            stores::stream_word(slot, self.last);
             self.has_streamed = true;
         } else {
             // Relaxed: the tail is published behind it.
-            slot.store(slot_of(kind, len), Ordering::Relaxed);
+            slot.store(self.last, Ordering::Relaxed);
         }
         self.tail += 1;
         self.space.write.advance(bytes, self.space.arena_bytes);
@@ -375,6 +379,9 @@ impl Producer {
             stores::settle();
         }
         self.published = (self.tail, self.space.write.position);
+        let newest = newest_of(self.tail, self.last);
+        // Relaxed: whoever sees the tail sees this or a later one.
+        self.side.words().newest.store(newest, Ordering::Relaxed);
         // Release pairs with the Acquire in `Consumer::refresh`.
         self.side.words().tail.store(self.tail, Ordering::Release);
         true

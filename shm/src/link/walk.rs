@@ -4,7 +4,7 @@ use crate::link::arena::{Cursor, padded};
 use crate::link::bounds::UNIT_BYTES;
 use crate::link::error::{Corrupt, within};
 use crate::link::side::ProducerSide;
-use crate::link::words::{KIND_GAP, parts_of};
+use crate::link::words::{KIND_GAP, newest_if, parts_of};
 use crate::sync::Ordering;
 
 /// Where a reader is.
@@ -26,6 +26,8 @@ pub(crate) struct Limits {
     /// The position that no message may pass, because the producer has no room there.
     pub(crate) end: u64,
     pub(crate) claim_max: usize,
+    /// What the producer said beside the tail of the slot that was its last then.
+    pub(crate) newest: u64,
 }
 
 /// A message that was found.
@@ -43,8 +45,12 @@ impl Walk {
     #[inline]
     pub(crate) fn step(&mut self, side: &ProducerSide, limits: &Limits) -> Result<Found, Corrupt> {
         debug_assert!(self.slot < limits.tail);
-        // Relaxed: whoever sees the tail sees the slots below it.
-        let (mut kind, mut len) = parts_of(side.slot(self.slot).load(Ordering::Relaxed));
+        let word = match newest_if(self.slot, limits.newest) {
+            Some(word) => word,
+            // Relaxed: whoever sees the tail sees the slots below it.
+            None => side.slot(self.slot).load(Ordering::Relaxed),
+        };
+        let (mut kind, mut len) = parts_of(word);
         if kind == KIND_GAP {
             (kind, len) = self.pass(side, limits, len)?;
         }

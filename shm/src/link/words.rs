@@ -7,6 +7,9 @@ use crate::sync::{AtomicU64, Ordering};
 /// What stands in place of a kind where a word is no message but a gap in the arena.
 pub(crate) const KIND_GAP: u32 = u32::MAX;
 
+const NEWEST_KIND_BITS: u32 = 8;
+const NEWEST_LEN_BITS: u32 = 24;
+
 const LETTER_WORDS: usize = SMALL_BYTES_MAX / 8;
 
 /// Written by the producer. The letter lies apart from the positions, because those are polled.
@@ -19,7 +22,9 @@ pub(crate) struct ProducerWords {
     pub(crate) letters: AtomicU64,
     /// Whether the producer waits for room.
     pub(crate) waiting: AtomicU64,
-    apart: [u64; 13],
+    /// The last slot that was published: see [`newest_of`].
+    pub(crate) newest: AtomicU64,
+    apart: [u64; 12],
     pub(crate) letter: LetterWords,
 }
 
@@ -61,6 +66,7 @@ const _: () = {
     assert!(offset_of!(ProducerWords, tail) == 0);
     assert!(offset_of!(ProducerWords, letters) == 8);
     assert!(offset_of!(ProducerWords, waiting) == 16);
+    assert!(offset_of!(ProducerWords, newest) == 24);
     assert!(offset_of!(ProducerWords, letter) == 128);
     assert!(offset_of!(LetterWords, slot) == 0);
     assert!(offset_of!(LetterWords, position) == 8);
@@ -126,6 +132,30 @@ pub(crate) fn parts_of(slot: u64) -> (u32, usize) {
     ((slot >> 32) as u32, (slot & 0xffff_ffff) as usize)
 }
 
+/// The word of the last slot below `tail`, for the line of the tail: who reads one message at a
+/// time finds it there, and the line of the slots stays with the producer. The lower half of the
+/// tail is above it, so that it is known for which slot it is. A kind or a length that has no room
+/// here is left to the slot: then it is for none.
+#[inline]
+pub(crate) fn newest_of(tail: u64, slot: u64) -> u64 {
+    let (kind, len) = parts_of(slot);
+    if kind < 1 << NEWEST_KIND_BITS && len < 1 << NEWEST_LEN_BITS {
+        tail << 32 | u64::from(kind) << NEWEST_LEN_BITS | len as u64
+    } else {
+        !tail << 32
+    }
+}
+
+/// The reverse of [`newest_of`], if it is for the slot with this number. What it says is to be
+/// checked as that of a slot is.
+#[inline]
+pub(crate) fn newest_if(number: u64, newest: u64) -> Option<u64> {
+    let kind = newest >> NEWEST_LEN_BITS & ((1 << NEWEST_KIND_BITS) - 1);
+    let len = newest & ((1 << NEWEST_LEN_BITS) - 1);
+    let tail = number.wrapping_add(1);
+    ((newest >> 32) as u32 == tail as u32).then_some(kind << 32 | len)
+}
+
 #[cfg(loom)]
 impl ProducerWords {
     pub(crate) fn new() -> ProducerWords {
@@ -133,7 +163,8 @@ impl ProducerWords {
             tail: AtomicU64::new(0),
             letters: AtomicU64::new(0),
             waiting: AtomicU64::new(0),
-            apart: [0; 13],
+            newest: AtomicU64::new(0),
+            apart: [0; 12],
             letter: LetterWords::new(),
         }
     }
@@ -161,6 +192,35 @@ impl ConsumerWords {
             apart: [0; 476],
             closed: AtomicU64::new(0),
             letter: LetterWords::new(),
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_slot_is_told_beside_the_tail_for_that_slot_alone() {
+        for number in [0, 1, 77, u64::from(u32::MAX), u64::from(u32::MAX) + 1] {
+            for (kind, len) in [(0, 0), (1, 64), (255, (1 << 24) - 1)] {
+                let slot = slot_of(kind, len);
+                let newest = newest_of(number + 1, slot);
+                assert_eq!(newest_if(number, newest), Some(slot));
+                for other in [number + 1, number + 2, number.wrapping_sub(1)] {
+                    assert_eq!(newest_if(other, newest), None, "{other}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_has_no_room_beside_the_tail_is_left_to_the_slot() {
+        for number in [0, 77, u64::from(u32::MAX) - 1, u64::from(u32::MAX)] {
+            for (kind, len) in [(256, 0), (0, 1 << 24), (KIND_GAP, 64)] {
+                let newest = newest_of(number + 1, slot_of(kind, len));
+                assert_eq!(newest_if(number, newest), None, "{kind} {len}");
+            }
         }
     }
 }

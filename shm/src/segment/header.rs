@@ -6,7 +6,7 @@ use crate::segment::error::OpenError;
 const MAGIC: u64 = u64::from_le_bytes(*b"RINGWAYM");
 
 /// Raised with every change of what the bytes of a segment mean.
-const LAYOUT_VERSION: u32 = 2;
+const LAYOUT_VERSION: u32 = 3;
 
 /// What a segment is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

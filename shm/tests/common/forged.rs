@@ -15,7 +15,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use super::{bell, copies, small};
 
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"RINGWAYM");
-pub(crate) const VERSION: u64 = 2;
+pub(crate) const VERSION: u64 = 3;
 pub(crate) const PRODUCER: u32 = 1;
 pub(crate) const CONSUMER: u32 = 2;
 pub(crate) const PAGE: u64 = 4096;
@@ -27,6 +27,7 @@ pub(crate) const ARENA_OFFSET: u64 = 4096 + SLOTS * 8;
 
 pub(crate) const TAIL: usize = 256;
 pub(crate) const LETTERS: usize = 264;
+pub(crate) const NEWEST: usize = 280;
 pub(crate) const LETTER: usize = 384;
 pub(crate) const HEAD: usize = 256;
 pub(crate) const FREED: usize = 264;

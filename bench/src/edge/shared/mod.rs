@@ -4,6 +4,7 @@
 //! The edge moves record batches, as over sockets. The others move messages of as many bytes as
 //! a batch has, and nothing is made of them: they are copied in, and summed where they lie.
 
+mod bare_ring;
 mod one_way;
 mod ours;
 mod payload;
@@ -19,10 +20,10 @@ use crate::cpus::CpuPair;
 use crate::edge::socket::{self, Kind, Load, Peer, Prebuilt, ROWS, Received, Tally, Total, serve};
 use crate::error::BenchError;
 use crate::pinned::run_on;
-use crate::shared::LARGE_BYTES;
 use crate::shared::meeting::Meeting;
 use crate::shared::memfd::Copied;
 
+pub(crate) use bare_ring::BareRing;
 pub(crate) use one_way::Course;
 pub(crate) use ours::options;
 pub(crate) use payload::Payloads;
@@ -135,9 +136,8 @@ fn batches(harness: &mut Harness, load: Load) -> Result<(), BenchError> {
             baseline: Box::new(baseline),
         })
     };
-    against("memfd ring", &|count| {
-        bare_ring(cpus, load.bytes(), payloads, count)
-    })?;
+    let ring = BareRing::new(cpus, load.bytes(), payloads);
+    against("memfd ring", &|count| ring.run(count))?;
     against("socket", &|count| {
         socket::run(cpus, socket::Carrier::Edge, prebuilt, count)
     })?;
@@ -174,9 +174,8 @@ fn messages(harness: &mut Harness) -> Result<(), BenchError> {
             baseline: Box::new(move |count| baseline(count).map(rate)),
         })
     };
-    against("memfd ring", &|count| {
-        bare_ring(cpus, RAW_BYTES, payloads, count)
-    })?;
+    let ring = BareRing::new(cpus, RAW_BYTES, payloads);
+    against("memfd ring", &|count| ring.run(count))?;
     #[cfg(feature = "iceoryx2")]
     against("iceoryx2", &|count| {
         carried(cpus, Carrier::Iceoryx, RAW_BYTES, payloads, count)
@@ -206,30 +205,6 @@ pub(crate) fn edge(cpus: CpuPair, prebuilt: &Prebuilt, count: u64) -> Result<Sam
         prebuilt.total(count),
         prebuilt.bytes(count),
     )
-}
-
-/// The bare ring moves `count` messages: with the stores that are the faster ones.
-///
-/// # Errors
-/// When one is lost, doubled or changed, or a process cannot be started or pinned.
-pub(crate) fn bare_ring(
-    cpus: CpuPair,
-    message_bytes: usize,
-    payloads: &Payloads,
-    count: u64,
-) -> Result<Sample, BenchError> {
-    let run = |copied| carried(cpus, Carrier::Memfd(copied), message_bytes, payloads, count);
-    let plain = run(Copied::Plain)?;
-    if message_bytes < LARGE_BYTES {
-        // What is so small goes through the caches in any case.
-        return Ok(plain);
-    }
-    let streaming = run(Copied::Streaming)?;
-    Ok(if plain.value >= streaming.value {
-        plain
-    } else {
-        streaming
-    })
 }
 
 /// Something else moves `count` messages.
