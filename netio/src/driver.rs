@@ -20,6 +20,7 @@
 
 mod accept_error;
 mod acknowledging;
+mod burst;
 mod chunk_pool;
 mod completion;
 mod epoll;
@@ -114,6 +115,10 @@ pub trait Driver {
     /// Reads into chunks of the driver's pool from now on, or stops. What has been read
     /// already still comes.
     fn set_reading(&mut self, connection: ConnectionId, reads: bool);
+
+    /// The last so many bytes of what the peer sends together mean nothing, and are best read
+    /// after the rest. They come as all others do.
+    fn expect_tail(&mut self, connection: ConnectionId, bytes: usize);
 
     /// Reads the rest of `body` before anything else, straight from the socket where it can: for
     /// large bodies, when the caller has used up every chunk. It is read whether reading into

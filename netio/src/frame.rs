@@ -48,6 +48,9 @@ pub const HEAD_BYTES: usize = 64 - HEADER_BYTES;
 /// What negotiated frames are padded to.
 pub const ALIGNMENT_BYTES: usize = 64;
 
+/// The length of a filler, its header counted: it moves no frame off its alignment.
+pub const FILLER_BYTES: usize = ALIGNMENT_BYTES;
+
 const _: () = assert!((FRAME_BYTES_MAX as usize) > KEPT_BYTES_MAX);
 const _: () = assert!(HEAD_BYTES <= KEPT_BYTES_MAX);
 const _: () = assert!(AHEAD_BYTES_MAX <= FRAME_BYTES_MAX as usize);

@@ -134,6 +134,10 @@ impl<S: Stream> Connections<S> {
         self.with(connection, |found| found.set_reading(reads));
     }
 
+    pub(super) fn expect_tail(&mut self, connection: ConnectionId, bytes: usize) {
+        self.with(connection, |found| found.expect_tail(bytes));
+    }
+
     pub(super) fn read_body(&mut self, connection: ConnectionId, body: Body) {
         self.with(connection, |found| found.read_body(body));
     }

@@ -114,6 +114,10 @@ impl Driver for SimDriver {
         self.connections.set_reading(connection, reads);
     }
 
+    fn expect_tail(&mut self, connection: ConnectionId, bytes: usize) {
+        self.connections.expect_tail(connection, bytes);
+    }
+
     fn read_body(&mut self, connection: ConnectionId, body: Body) {
         self.connections.read_body(connection, body);
     }

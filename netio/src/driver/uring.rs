@@ -372,6 +372,10 @@ impl Driver for UringDriver {
         self.with_connection(connection, |found, _, _| found.set_reading(reads));
     }
 
+    fn expect_tail(&mut self, connection: ConnectionId, bytes: usize) {
+        self.with_connection(connection, |found, _, _| found.expect_tail(bytes));
+    }
+
     fn read_body(&mut self, connection: ConnectionId, body: Body) {
         self.with_connection(connection, |found, _, done| found.read_body(body, done));
     }

@@ -4,8 +4,8 @@
 //! from where it lies.
 
 use super::{
-    ALIGNMENT_BYTES, Accept, Control, Ending, FRAME_BYTES_MAX, FrameError, Grant, HEADER_BYTES,
-    Head, Kind, Offer, Reason, Tag,
+    ALIGNMENT_BYTES, Accept, Control, Ending, FILLER_BYTES, FRAME_BYTES_MAX, FrameError, Grant,
+    HEADER_BYTES, Head, Kind, Offer, Reason, Tag,
 };
 
 /// Appends a control element.
@@ -88,6 +88,13 @@ pub fn abort(out: &mut Vec<u8>, reason: &Reason) {
 /// Appends that everything up to the sender's Close is here.
 pub fn closed(out: &mut Vec<u8>) {
     frame(out, Kind::CLOSED, |_| {});
+}
+
+/// Appends what means nothing: [`FILLER_BYTES`] in all.
+pub fn filler(out: &mut Vec<u8>) {
+    frame(out, Kind::FILLER, |out| {
+        out.resize(out.len() + FILLER_BYTES - HEADER_BYTES, 0);
+    });
 }
 
 /// Appends what stands before the body of a frame of another protocol in the same framing:

@@ -38,6 +38,8 @@ impl Kind {
     pub const ABORT: Self = Self(228);
     /// The receiver has everything up to the sender's Close.
     pub const CLOSED: Self = Self(229);
+    /// Nothing: what stands behind small frames so that it can be read after them.
+    pub const FILLER: Self = Self(230);
 
     /// The name in the documentation of the wire, if the kind has one.
     pub fn name(self) -> Option<&'static str> {
@@ -57,6 +59,7 @@ impl Kind {
             Self::GRANT => "Grant",
             Self::ABORT => "Abort",
             Self::CLOSED => "Closed",
+            Self::FILLER => "Filler",
             _ => return None,
         })
     }

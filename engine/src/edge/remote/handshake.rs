@@ -134,7 +134,7 @@ impl Handshake {
                 out.len() - before
             });
         }
-        usize::from(self.outflow.send(io))
+        usize::from(self.outflow.send(io, |_| 0))
     }
 
     fn hang_up(&mut self, io: &mut Io<'_>) {

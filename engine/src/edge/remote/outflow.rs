@@ -10,6 +10,10 @@ use super::links::Io;
 /// Small frames, and small parts of frames, are put together in segments of about this size.
 const SEGMENT_BYTES: usize = 64 << 10;
 
+/// A send of at most so many bytes is followed by a filler: what it costs is less than what its
+/// receiver waits otherwise.
+const FILLED_BYTES_MAX: usize = 2 << 10;
+
 /// What was gathered and not taken by the kernel yet.
 #[derive(Debug, Default)]
 pub(super) struct Outflow {
@@ -68,10 +72,19 @@ impl Outflow {
     }
 
     /// Hands one send to the driver, if there is something to send and none is in flight.
-    /// Returns whether it did.
-    pub(super) fn send(&mut self, io: &mut Io<'_>) -> bool {
+    /// Returns whether it did. `fill` appends what is to follow a small one.
+    pub(super) fn send(
+        &mut self,
+        io: &mut Io<'_>,
+        fill: impl FnOnce(&mut Vec<u8>) -> usize,
+    ) -> bool {
         if self.in_flight || self.waiting_bytes == 0 {
             return false;
+        }
+        if self.waiting_bytes <= FILLED_BYTES_MAX {
+            let bytes = fill(&mut self.out);
+            self.waiting_bytes += bytes;
+            self.gathered_total += bytes as u64;
         }
         if !self.out.is_empty() {
             self.end_segment();

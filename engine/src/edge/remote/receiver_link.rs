@@ -7,7 +7,7 @@ use std::time::Duration;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
-use ringway_netio::frame::{Ending as WireEnding, Reason, ReasonCode};
+use ringway_netio::frame::{Ending as WireEnding, Extensions, FILLER_BYTES, Reason, ReasonCode};
 use ringway_netio::session::{Batch, HangUp, Mode, Received, ReceiverSession, SessionError, Taken};
 
 use super::inflow::Inflow;
@@ -59,6 +59,8 @@ pub(super) struct ReceiverLink<B: Payload> {
     is_reading: bool,
     /// Silence of the sender counts.
     is_listening: bool,
+    /// The driver knows of the filler behind small frames.
+    expects_filler: bool,
     /// What the user had taken when this was pumped last.
     seen_taken: u64,
     /// The user could not be shown the figures.
@@ -115,6 +117,7 @@ impl<B: Payload> ReceiverLink<B> {
             is_begun: false,
             is_reading: false,
             is_listening: false,
+            expects_filler: false,
             seen_taken: 0,
             owes_figures: false,
             is_refused: false,
@@ -211,6 +214,7 @@ impl<B: Payload> ReceiverLink<B> {
             });
             // The answer may be in what was fed.
             self.meet(io);
+            self.expect_filler(io);
             if self.successor.is_some() {
                 return work + 1;
             }
@@ -219,6 +223,17 @@ impl<B: Payload> ReceiverLink<B> {
             if delivered == 0 {
                 return work;
             }
+        }
+    }
+
+    /// Tells the driver that small frames come with a filler, once it is known that they do.
+    fn expect_filler(&mut self, io: &mut Io<'_>) {
+        if let Mode::Negotiated(extensions) = self.session.mode()
+            && !self.expects_filler
+            && extensions.has(Extensions::FILLER)
+        {
+            self.expects_filler = true;
+            io.driver.expect_tail(io.connection, FILLER_BYTES);
         }
     }
 
@@ -507,7 +522,7 @@ impl<B: Payload> ReceiverLink<B> {
                 out.len() - before
             });
         }
-        usize::from(self.outflow.send(io))
+        usize::from(self.outflow.send(io, |_| 0))
     }
 
     fn hang_up(&mut self, io: &mut Io<'_>) {

@@ -383,7 +383,8 @@ impl<B: Payload> SenderLink<B> {
             self.ahead_frames = self.ahead_frames.saturating_sub(1);
             frames += 1;
         }
-        self.outflow.send(io);
+        let session = &self.session;
+        self.outflow.send(io, |out| session.fill(out));
         frames
     }
 

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use super::{Readiness, Stream};
 use crate::buffer::Body;
 use crate::driver::acknowledging::Acknowledging;
+use crate::driver::burst::Burst;
 use crate::driver::chunk_pool::ChunkPool;
 use crate::driver::outgoing::Outgoing;
 use crate::driver::{Completion, ConnectionId};
@@ -70,6 +71,7 @@ pub(super) struct Connection<S> {
     body: Option<Body>,
     receiving: Receiving,
     acknowledging: Acknowledging,
+    burst: Burst,
     outgoing: Outgoing,
     /// A send was begun, and the caller was not told that it is done.
     in_flight: bool,
@@ -90,6 +92,7 @@ impl<S: Stream> Connection<S> {
             body: None,
             receiving: Receiving::Open,
             acknowledging: Acknowledging::default(),
+            burst: Burst::default(),
             outgoing: Outgoing::default(),
             in_flight: false,
             sending: Sending::Open,
@@ -140,6 +143,10 @@ impl<S: Stream> Connection<S> {
 
     pub(super) fn set_reading(&mut self, reads: bool) {
         self.reads = reads && !self.detaching;
+    }
+
+    pub(super) fn expect_tail(&mut self, bytes: usize) {
+        self.burst.expect_tail(bytes);
     }
 
     pub(super) fn read_body(&mut self, body: Body) {
@@ -238,6 +245,7 @@ impl<S: Stream> Connection<S> {
         }
         let mut bytes_left = SERVE_BYTES_MAX.min(turn.bytes_left);
         let mut progress = 0;
+        let mut leaves_tail = false;
         let next = loop {
             if self.body.as_ref().is_some_and(|body| body.remaining() == 0) {
                 self.give_body_back(connection, std::mem::take(&mut progress), turn);
@@ -245,12 +253,12 @@ impl<S: Stream> Connection<S> {
             if !self.readable || !self.wants_to_read() {
                 break Next::Wait;
             }
-            if bytes_left == 0 {
+            if bytes_left == 0 || leaves_tail {
                 break Next::Again;
             }
             let received = match &mut self.body {
                 Some(body) => self.stream.read_body(body),
-                None => match read_chunk(&self.stream, connection, turn) {
+                None => match read_chunk(&self.stream, &self.burst, connection, turn) {
                     Some(received) => received,
                     None => break Next::Starved,
                 },
@@ -260,6 +268,8 @@ impl<S: Stream> Connection<S> {
                 Ok((bytes, asked)) => {
                     // Fewer than were asked for: the kernel has no more, or the end is next.
                     self.readable = bytes == asked || self.hung_up;
+                    self.burst.handle_read(bytes, asked);
+                    leaves_tail = self.readable && self.burst.has_tail_left();
                     match self.body {
                         Some(_) => progress += bytes,
                         None if self.acknowledging.handle_read() => self.stream.acknowledge_late(),
@@ -268,7 +278,10 @@ impl<S: Stream> Connection<S> {
                     bytes_left = bytes_left.saturating_sub(bytes);
                     turn.bytes_left = turn.bytes_left.saturating_sub(bytes);
                 }
-                Err(Errno::AGAIN) => self.readable = false,
+                Err(Errno::AGAIN) => {
+                    self.readable = false;
+                    self.burst.handle_nothing();
+                }
                 Err(Errno::INTR) => {}
                 Err(error) => {
                     self.break_sending(error);
@@ -321,12 +334,13 @@ impl<S: Stream> Connection<S> {
 /// `None` where no chunk can be had.
 fn read_chunk(
     stream: &impl Stream,
+    burst: &Burst,
     connection: ConnectionId,
     turn: &mut Turn<'_>,
 ) -> Option<Result<(usize, usize), Errno>> {
     let mut lent = turn.pool.lend()?;
-    let asked = lent.buffer().len();
-    let received = stream.read(lent.buffer());
+    let asked = burst.wanted(lent.buffer().len());
+    let received = stream.read(&mut lent.buffer()[..asked]);
     if let Ok(bytes) = received
         && bytes > 0
     {

@@ -15,6 +15,7 @@ use super::ring::{self, Done};
 use super::token::{Operation, Token};
 use crate::buffer::Body;
 use crate::driver::acknowledging::{Acknowledging, acknowledge_late};
+use crate::driver::burst::Burst;
 use crate::driver::outgoing::Outgoing;
 use crate::driver::slots::Key;
 use crate::driver::{Chunk, Completion, ConnectionId, Socket};
@@ -44,6 +45,7 @@ pub(super) struct Connection {
     message: Option<Box<Message>>,
     acknowledging: Acknowledging,
     pace: Pace,
+    burst: Burst,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,11 +106,16 @@ impl Connection {
             message: None,
             acknowledging: Acknowledging::default(),
             pace: Pace::default(),
+            burst: Burst::default(),
         }
     }
 
     pub(super) fn set_reading(&mut self, reads: bool) {
         self.reads = reads && self.stage == Stage::Open;
+    }
+
+    pub(super) fn expect_tail(&mut self, bytes: usize) {
+        self.burst.expect_tail(bytes);
     }
 
     pub(super) fn read_body(&mut self, body: Body, done: &mut Vec<Completion>) {
@@ -244,17 +251,22 @@ impl Connection {
         let Some(mut lent) = io.direct.pool.lend() else {
             return self.pace.end();
         };
-        match ring::receive_at_once(&self.stream, lent.buffer()) {
+        let wanted = self.burst.wanted(lent.buffer().len());
+        match ring::receive_at_once(&self.stream, &mut lent.buffer()[..wanted]) {
             Ok(0) => {
                 self.receiving = Receiving::Nothing;
                 self.end(done);
             }
             Ok(bytes) => {
+                self.burst.handle_read(bytes, wanted);
                 self.handle_read(bytes, io);
                 let (connection, chunk) = (self.id(), lent.into_chunk(bytes));
                 done.push(Completion::Read { connection, chunk });
             }
-            Err(Errno::AGAIN) => self.pace.handle_nothing(),
+            Err(Errno::AGAIN) => {
+                self.burst.handle_nothing();
+                self.pace.handle_nothing();
+            }
             Err(Errno::INTR) => {}
             Err(error) => {
                 self.receiving = Receiving::Nothing;

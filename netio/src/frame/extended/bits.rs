@@ -26,13 +26,21 @@ impl Extensions {
     pub const ZSTD: Self = Self(1 << 6);
     /// Frames to the receiver are padded, so that bodies are aligned to 64 bytes.
     pub const ALIGNED: Self = Self(1 << 7);
+    /// Small frames to the receiver are followed by some that mean nothing.
+    pub const FILLER: Self = Self(1 << 8);
 
     /// What every negotiated connection has: these are accepted together or not at all.
     pub const CORE: Self =
         Self(Self::SCHEMA_ONCE.0 | Self::BYTE_CREDIT.0 | Self::SEQUENCE.0 | Self::REASONS.0);
     /// All that have a name.
-    pub const ALL: Self =
-        Self(Self::CORE.0 | Self::IDENTITY.0 | Self::LZ4.0 | Self::ZSTD.0 | Self::ALIGNED.0);
+    pub const ALL: Self = Self(
+        Self::CORE.0
+            | Self::IDENTITY.0
+            | Self::LZ4.0
+            | Self::ZSTD.0
+            | Self::ALIGNED.0
+            | Self::FILLER.0,
+    );
 
     /// Whether all of `other` are in it.
     pub fn has(self, other: Self) -> bool {

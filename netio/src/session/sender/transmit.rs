@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Mode, Phase, SenderSession};
-use crate::frame::{Extensions, Head, Kind, Tag, encode};
+use crate::frame::{Extensions, FILLER_BYTES, Head, Kind, Tag, encode};
 use crate::session::{HangUp, Outgoing, SessionError};
 
 /// A frame to send: first these bytes of the buffer that the poll appended to, then the body.
@@ -25,6 +25,20 @@ impl<B> SenderSession<B> {
             header: start..out.len(),
             body,
         })
+    }
+
+    /// Appends a filler behind frames that were polled and are sent together, if the peer takes
+    /// some. None follows the end of a stream, since the peer closes without reading it. Returns
+    /// how many bytes that were.
+    pub fn fill(&self, out: &mut Vec<u8>) -> usize {
+        let Mode::Negotiated(extensions) = self.mode else {
+            return 0;
+        };
+        if self.phase != Phase::Open || !extensions.has(Extensions::FILLER) {
+            return 0;
+        }
+        encode::filler(out);
+        FILLER_BYTES
     }
 
     /// Whether a poll would give a frame.
