@@ -226,7 +226,7 @@ impl Connection {
             Ok(0) => self.end(done),
             Ok(bytes) if receiving == Receiving::Body => self.fill_body(bytes as usize, io, done),
             Ok(bytes) => {
-                self.handle_read(bytes as usize, io);
+                self.handle_read(bytes as usize, usize::MAX, io);
                 if let Some(chunk) = chunk {
                     self.deliver(chunk, io, done);
                 }
@@ -258,8 +258,7 @@ impl Connection {
                 self.end(done);
             }
             Ok(bytes) => {
-                self.burst.handle_read(bytes, wanted);
-                self.handle_read(bytes, io);
+                self.handle_read(bytes, wanted, io);
                 let (connection, chunk) = (self.id(), lent.into_chunk(bytes));
                 done.push(Completion::Read { connection, chunk });
             }
@@ -439,8 +438,10 @@ impl Connection {
         unsafe { io.ring.send(&self.stream, message, token) };
     }
 
-    /// So many bytes were read into a chunk.
-    fn handle_read(&mut self, bytes: usize, io: &Io) {
+    /// So many bytes of those that were asked for were read into a chunk. The ring asks for all
+    /// that there is.
+    fn handle_read(&mut self, bytes: usize, asked: usize, io: &Io) {
+        self.burst.handle_read(bytes, asked);
         self.pace.handle_read(bytes, io.direct.sleeps, io.is_few);
         if self.acknowledging.handle_read() {
             acknowledge_late(&self.stream);
