@@ -8,6 +8,9 @@
 /// What comes together is left in part only where it is at most so many bytes.
 const SMALL_BYTES_MAX: usize = 4 << 10;
 
+/// So many of the same length in a row, and the next one is expected to have it.
+const ALIKE_MIN: u32 = 8;
+
 /// What one connection brings together: without a pause in which nothing is there.
 #[derive(Debug, Default)]
 pub(super) struct Burst {
@@ -17,6 +20,8 @@ pub(super) struct Burst {
     bytes: usize,
     /// The length of the one before: this one is likely as long.
     last_bytes: usize,
+    /// So many in a row were as long.
+    alike: u32,
 }
 
 impl Burst {
@@ -47,17 +52,33 @@ impl Burst {
         }
     }
 
+    /// Whether the next one is so likely as long as the last ones that an operation of its own is
+    /// worth it.
+    pub(super) fn is_steady(&self) -> bool {
+        self.alike >= ALIKE_MIN && self.wanted(usize::MAX) < usize::MAX
+    }
+
     /// Whether the end of this one was left for the next turn.
     #[inline]
     pub(super) fn has_tail_left(&self) -> bool {
         self.bytes > 0 && self.bytes + self.tail_bytes == self.last_bytes
     }
 
+    /// The tail that was left comes in whatever way.
+    pub(super) fn forget_tail(&mut self) {
+        self.bytes = 0;
+    }
+
     /// Nothing is there.
     #[inline]
     pub(super) fn handle_nothing(&mut self) {
         if self.bytes > 0 {
-            self.last_bytes = std::mem::take(&mut self.bytes);
+            let bytes = std::mem::take(&mut self.bytes);
+            self.alike = match bytes == self.last_bytes {
+                true => self.alike.saturating_add(1),
+                false => 0,
+            };
+            self.last_bytes = bytes;
         }
     }
 }

@@ -62,6 +62,8 @@ enum Stage {
 enum Receiving {
     Nothing,
     Chunks,
+    /// One chunk with all but the tail of what is likely to come.
+    First,
     Body,
     Direct,
 }
@@ -226,12 +228,17 @@ impl Connection {
             Ok(0) => self.end(done),
             Ok(bytes) if receiving == Receiving::Body => self.fill_body(bytes as usize, io, done),
             Ok(bytes) => {
+                let asked = match receiving {
+                    Receiving::First => self.burst.wanted(io.settings.chunk_bytes as usize),
+                    _ => io.settings.chunk_bytes as usize,
+                };
+                self.burst.handle_read(bytes as usize, asked);
                 self.handle_read(bytes as usize, io);
                 if let Some(chunk) = chunk {
                     self.deliver(chunk, io, done);
                 }
             }
-            Err(Errno::NOBUFS) if receiving == Receiving::Chunks => {
+            Err(Errno::NOBUFS) if matches!(receiving, Receiving::Chunks | Receiving::First) => {
                 self.starved = true;
                 io.starved.push(self.key);
             }
@@ -284,6 +291,7 @@ impl Connection {
     /// Lets the ring receive.
     pub(super) fn end_direct(&mut self) {
         self.pace.end();
+        self.burst.forget_tail();
     }
 
     /// A send has ended, maybe short of what was asked.
@@ -323,8 +331,8 @@ impl Connection {
         let wanted = match self.stage {
             Stage::Open if self.ended => Receiving::Nothing,
             Stage::Open if self.body.is_some() => Receiving::Body,
-            Stage::Open if self.reads && self.pace.is_direct() => Receiving::Direct,
-            Stage::Open if self.reads && !self.starved && !self.held => Receiving::Chunks,
+            Stage::Open if self.reads && self.is_to_be_asked(io) => Receiving::Direct,
+            Stage::Open if self.reads && !self.starved && !self.held => self.chunks_wanted(io),
             _ => Receiving::Nothing,
         };
         if self.receiving == Receiving::Direct && wanted != Receiving::Direct {
@@ -334,6 +342,9 @@ impl Connection {
         match (self.receiving, wanted) {
             (Receiving::Nothing, Receiving::Nothing) => {}
             (Receiving::Nothing, Receiving::Chunks) => self.receive_chunks(io),
+            (Receiving::Nothing, Receiving::First) => self.receive_first(io),
+            // It comes back by itself, and whatever it brings is as good.
+            (Receiving::First, Receiving::Chunks) => {}
             (Receiving::Nothing, Receiving::Body) => self.receive_body(io),
             (Receiving::Nothing, Receiving::Direct) => {
                 self.receiving = Receiving::Direct;
@@ -396,6 +407,28 @@ impl Connection {
             self.receiving = Receiving::Chunks;
             let token = Token::new(Operation::Receive, self.key);
             io.ring.receive_chunks(&self.stream, chunks, token);
+        }
+    }
+
+    /// Whether this thread asks the kernel, because frames come one after the other or because
+    /// the tail of one was left.
+    fn is_to_be_asked(&self, io: &Io) -> bool {
+        self.pace.is_direct() || io.is_few && self.burst.has_tail_left()
+    }
+
+    fn chunks_wanted(&self, io: &Io) -> Receiving {
+        match io.is_few && self.burst.is_steady() {
+            true => Receiving::First,
+            false => Receiving::Chunks,
+        }
+    }
+
+    fn receive_first(&mut self, io: &mut Io) {
+        if let Some(chunks) = &io.chunks {
+            self.receiving = Receiving::First;
+            let token = Token::new(Operation::Receive, self.key);
+            let bytes = self.burst.wanted(io.settings.chunk_bytes as usize);
+            io.ring.receive_chunk(&self.stream, chunks, bytes, token);
         }
     }
 
