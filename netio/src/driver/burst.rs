@@ -10,6 +10,9 @@
 
 use super::TAILED_BYTES_MAX;
 
+/// So many of the same length in a row, and the next one is expected to have it.
+const ALIKE_MIN: u32 = 8;
+
 /// What one connection brings together: without a pause in which nothing is there.
 #[derive(Debug, Default)]
 pub(super) struct Burst {
@@ -19,6 +22,8 @@ pub(super) struct Burst {
     bytes: usize,
     /// The length of the one before: this one is likely as long.
     last_bytes: usize,
+    /// So many in a row were as long.
+    alike: u32,
     /// All was read of this one but what is likely its tail.
     leaves_tail: bool,
 }
@@ -50,7 +55,12 @@ impl Burst {
     pub(super) fn handle_nothing(&mut self) {
         self.leaves_tail = false;
         if self.bytes > 0 {
-            self.last_bytes = std::mem::take(&mut self.bytes);
+            let bytes = std::mem::take(&mut self.bytes);
+            self.alike = match bytes == self.last_bytes {
+                true => self.alike.saturating_add(1),
+                false => 0,
+            };
+            self.last_bytes = bytes;
         }
     }
 
@@ -58,6 +68,18 @@ impl Burst {
     #[inline]
     pub(super) fn leaves_tail(&self) -> bool {
         self.leaves_tail
+    }
+
+    /// The tail that was left comes in whatever way, as a burst of its own.
+    pub(super) fn forget_tail(&mut self) {
+        self.leaves_tail = false;
+        self.bytes = 0;
+    }
+
+    /// Whether the next one is so likely as long as the last ones that an operation of its own is
+    /// worth it.
+    pub(super) fn is_steady(&self) -> bool {
+        self.alike >= ALIKE_MIN && self.front_bytes().is_some()
     }
 
     /// What to ask for at the beginning of a burst whose tail is to be left. Only what is small
@@ -141,6 +163,33 @@ mod tests {
         assert_eq!(burst.wanted(ROOM), ROOM, "the tail and what follows it");
         burst.handle_nothing();
         assert!(!burst.leaves_tail(), "there was none");
+    }
+
+    #[test]
+    fn bursts_are_steady_after_some_of_one_length_and_until_another_or_a_tail_that_is_forgotten() {
+        let steady = |tail: usize, bursts: &[usize]| {
+            let mut burst = Burst::default();
+            burst.expect_tail(tail);
+            for &bytes in bursts {
+                read(&mut burst, bytes);
+            }
+            burst
+        };
+        let alike = [328; ALIKE_MIN as usize + 1];
+        assert!(!steady(64, &alike[1..]).is_steady());
+        assert!(steady(64, &alike).is_steady());
+        assert!(!steady(0, &alike).is_steady());
+        assert!(!steady(64, &[&alike[..], &[80]].concat()).is_steady());
+        let large = [TAILED_BYTES_MAX + 65; ALIKE_MIN as usize + 1];
+        assert!(!steady(64, &large).is_steady());
+
+        let mut burst = steady(64, &alike);
+        burst.handle_read(264, 264);
+        assert!(burst.leaves_tail());
+        burst.forget_tail();
+        assert!(!burst.leaves_tail());
+        burst.handle_read(64, 264);
+        assert!(!burst.is_steady());
     }
 
     #[test]

@@ -62,6 +62,8 @@ enum Stage {
 enum Receiving {
     Nothing,
     Chunks,
+    /// One chunk with all but the tail of what is likely to come.
+    First,
     Body,
     Direct,
 }
@@ -226,12 +228,17 @@ impl Connection {
             Ok(0) => self.end(done),
             Ok(bytes) if receiving == Receiving::Body => self.fill_body(bytes as usize, io, done),
             Ok(bytes) => {
-                self.handle_read(bytes as usize, usize::MAX, io);
+                let room = io.settings.chunk_bytes as usize;
+                let asked = match receiving {
+                    Receiving::First => self.burst.wanted(room),
+                    _ => room,
+                };
+                self.handle_read(bytes as usize, asked, io);
                 if let Some(chunk) = chunk {
                     self.deliver(chunk, io, done);
                 }
             }
-            Err(Errno::NOBUFS) if receiving == Receiving::Chunks => {
+            Err(Errno::NOBUFS) if matches!(receiving, Receiving::Chunks | Receiving::First) => {
                 self.starved = true;
                 io.starved.push(self.key);
             }
@@ -249,7 +256,7 @@ impl Connection {
             return;
         }
         let Some(mut lent) = io.direct.pool.lend() else {
-            return self.pace.end();
+            return self.end_direct();
         };
         let wanted = self.burst.wanted(lent.buffer().len());
         match ring::receive_at_once(&self.stream, &mut lent.buffer()[..wanted]) {
@@ -283,6 +290,7 @@ impl Connection {
     /// Lets the ring receive.
     pub(super) fn end_direct(&mut self) {
         self.pace.end();
+        self.burst.forget_tail();
     }
 
     /// A send has ended, maybe short of what was asked.
@@ -322,8 +330,8 @@ impl Connection {
         let wanted = match self.stage {
             Stage::Open if self.ended => Receiving::Nothing,
             Stage::Open if self.body.is_some() => Receiving::Body,
-            Stage::Open if self.reads && self.pace.is_direct() => Receiving::Direct,
-            Stage::Open if self.reads && !self.starved && !self.held => Receiving::Chunks,
+            Stage::Open if self.reads && self.is_to_be_asked(io) => Receiving::Direct,
+            Stage::Open if self.reads && !self.starved && !self.held => self.chunks_wanted(io),
             _ => Receiving::Nothing,
         };
         if self.receiving == Receiving::Direct && wanted != Receiving::Direct {
@@ -333,6 +341,9 @@ impl Connection {
         match (self.receiving, wanted) {
             (Receiving::Nothing, Receiving::Nothing) => {}
             (Receiving::Nothing, Receiving::Chunks) => self.receive_chunks(io),
+            (Receiving::Nothing, Receiving::First) => self.receive_first(io),
+            // It comes back by itself, and whatever it brings is as good.
+            (Receiving::First, Receiving::Chunks) => {}
             (Receiving::Nothing, Receiving::Body) => self.receive_body(io),
             (Receiving::Nothing, Receiving::Direct) => {
                 self.receiving = Receiving::Direct;
@@ -398,6 +409,28 @@ impl Connection {
         }
     }
 
+    /// Whether this thread asks the kernel, because frames come one after the other or because
+    /// the tail of one was left.
+    fn is_to_be_asked(&self, io: &Io) -> bool {
+        self.pace.is_direct() || io.is_few && self.burst.leaves_tail()
+    }
+
+    fn chunks_wanted(&self, io: &Io) -> Receiving {
+        match io.is_few && self.burst.is_steady() {
+            true => Receiving::First,
+            false => Receiving::Chunks,
+        }
+    }
+
+    fn receive_first(&mut self, io: &mut Io) {
+        if let Some(chunks) = &io.chunks {
+            self.receiving = Receiving::First;
+            let token = Token::new(Operation::Receive, self.key);
+            let bytes = self.burst.wanted(io.settings.chunk_bytes as usize);
+            io.ring.receive_chunk(&self.stream, chunks, bytes, token);
+        }
+    }
+
     fn receive_body(&mut self, io: &mut Io) {
         let Some(body) = &mut self.body else { return };
         self.receiving = Receiving::Body;
@@ -438,8 +471,7 @@ impl Connection {
         unsafe { io.ring.send(&self.stream, message, token) };
     }
 
-    /// So many bytes of those that were asked for were read into a chunk. The ring asks for all
-    /// that there is.
+    /// So many bytes of those that were asked for were read into a chunk.
     fn handle_read(&mut self, bytes: usize, asked: usize, io: &Io) {
         self.burst.handle_read(bytes, asked);
         self.pace.handle_read(bytes, io.direct.sleeps, io.is_few);

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::time::Duration;
 
 use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
@@ -103,6 +103,23 @@ impl Ring {
         let entry = opcode::RecvMulti::new(raw(socket), chunks.group()).build();
         // SAFETY: the memory that it receives into is that of the registered chunks, which
         // their owner keeps until nothing is in flight.
+        unsafe { self.push(entry, token) };
+    }
+
+    /// Receives what is there, at most so many bytes, into one of the chunks.
+    pub(super) fn receive_chunk(
+        &mut self,
+        socket: &impl AsFd,
+        chunks: &ChunkRing,
+        bytes: usize,
+        token: Token,
+    ) {
+        let len = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let entry = opcode::Recv::new(raw(socket), ptr::null_mut(), len)
+            .buf_group(chunks.group())
+            .build()
+            .flags(squeue::Flags::BUFFER_SELECT);
+        // SAFETY: as in `receive_chunks`.
         unsafe { self.push(entry, token) };
     }
 
