@@ -1,12 +1,13 @@
 //! B46, B48, B50: small messages, names of hosts, and connections that are cut.
 
-use std::io::{Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ringway::data_plane::{ConnectOptions, DataPlane, ListenOptions, TransportChoice};
 use ringway::edge::{EdgeOptions, Ending, Sender, Transport};
+use ringway_netio::frame::Kind;
 use ringway_shm::Bell;
 use ringway_tests::conformance::EdgeSubject;
 use ringway_tests::conformance::elements::{Numbers, ending, next, number};
@@ -99,7 +100,8 @@ fn b48_who_is_not_reached_is_named_with_every_address_that_was_tried() {
     assert!(error.contains("no-such-host.invalid"), "{error}");
 }
 
-/// A connection through one who lets so many bytes pass in either direction and then cuts it.
+/// A connection through one who lets so many bytes pass in either direction and then cuts it. Fillers
+/// it takes out: how many there are is a matter of time, and where the others are cut should not be.
 fn cut_after(forward: usize, backward: usize) -> (TcpStream, TcpStream) {
     let ((out, near), (far, back)) = (pair(), pair());
     for (from, to, bytes) in [(&near, &far, forward), (&far, &near, backward)] {
@@ -110,21 +112,36 @@ fn cut_after(forward: usize, backward: usize) -> (TcpStream, TcpStream) {
 }
 
 fn pass(mut from: TcpStream, mut to: TcpStream, mut bytes: usize) {
-    let mut buffer = vec![0; 4096];
     while bytes > 0 {
-        let room = buffer.len().min(bytes);
-        match from.read(&mut buffer[..room]) {
-            Ok(0) => {
+        match next_frame(&mut from) {
+            Ok((Kind::FILLER, _)) => {}
+            Ok((_, frame)) => {
+                let part = &frame[..frame.len().min(bytes)];
+                if to.write_all(part).is_err() {
+                    break;
+                }
+                bytes -= part.len();
+            }
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
                 let _ = to.shutdown(Shutdown::Write);
                 return;
             }
-            Ok(count) if to.write_all(&buffer[..count]).is_ok() => bytes -= count,
-            Ok(_) | Err(_) => break,
+            Err(_) => break,
         }
     }
     for socket in [from, to] {
         let _ = socket.shutdown(Shutdown::Both);
     }
+}
+
+/// The next frame, with its length and kind.
+fn next_frame(from: &mut TcpStream) -> io::Result<(Kind, Vec<u8>)> {
+    let mut frame = vec![0; 4];
+    from.read_exact(&mut frame)?;
+    let length = u32::from_be_bytes([frame[0], frame[1], frame[2], frame[3]]);
+    frame.resize(4 + length as usize, 0);
+    from.read_exact(&mut frame[4..])?;
+    Ok((Kind(frame[4]), frame))
 }
 
 #[test]
