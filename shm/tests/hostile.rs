@@ -92,17 +92,60 @@ fn the_word_beside_the_tail_is_checked_as_a_slot_is_and_believed_for_its_own_slo
     }
 }
 
+/// A reader that went to the slots would find 300: it is to take the line that it has anyway.
 #[test]
-fn gaps_that_no_producer_leaves_are_errors() {
-    // Of nothing, of no whole units, longer than the arena, at the end, twice.
-    let gaps = [(0, 1), (32, 1), (1 << 20, 1), (64, 1), (64, 2)];
-    for (gap, count) in gaps {
+fn the_word_beside_the_tail_is_taken_each_time_that_a_message_comes_alone() {
+    let forged = Forged::producer();
+    let mut consumer = consumer(&forged);
+    for number in 0..3 * SLOTS {
+        forged.set_slot(number, 300, 5);
+        forged.set(NEWEST, (number + 1) << 32 | 7 << 24 | 9);
+        forged.set(TAIL, number + 1);
+        let message = consumer.try_pop().unwrap();
+        assert_eq!((message.kind(), message.bytes().len()), (7, 9), "{number}");
+    }
+}
+
+#[test]
+fn the_word_beside_the_tail_is_that_of_when_the_tail_was_read() {
+    let forged = Forged::producer();
+    let mut consumer = consumer(&forged);
+    forged.set_slot(0, 300, 5);
+    forged.set(NEWEST, 1 << 32 | 7 << 24 | 9);
+    forged.set(TAIL, 1);
+    let kind = consumer.peek_until(1).next().unwrap().unwrap().kind;
+    // What it becomes without the tail is not looked at.
+    forged.set(NEWEST, 1 << 32 | 8 << 24 | 10);
+    assert_eq!((kind, consumer.try_pop().unwrap().kind()), (7, 7));
+    // With the tail it may be that of a later slot, and what the first was is in the slots.
+    forged.set(NEWEST, 3 << 32 | 8 << 24 | 10);
+    forged.set_slot(1, 301, 6);
+    forged.set(TAIL, 2);
+    assert_eq!(consumer.try_pop().unwrap().kind(), 301);
+}
+
+#[test]
+fn gaps_that_no_producer_leaves_are_errors_by_name() {
+    let wrong = [
+        (vec![(GAP, 0), (5, 3)], "gap between messages"),
+        (vec![(GAP, ARENA + 64), (5, 3)], "gap between messages"),
+        (vec![(GAP, 96), (5, 3)], "rest of a gap"),
+        (vec![(GAP, 64)], "gap before the end"),
+        (vec![(GAP, 64), (GAP, 64), (5, 3)], "kind behind a gap"),
+        (vec![(5, 3), (GAP, ARENA), (5, 3)], "end of a message"),
+    ];
+    for (slots, named) in wrong {
         let forged = Forged::producer();
-        for number in 0..count {
-            forged.set_slot(number, GAP, gap);
+        for (number, (kind, len)) in (0..).zip(&slots) {
+            forged.set_slot(number, *kind, *len);
         }
-        forged.set(TAIL, count);
-        corrupt(&mut consumer(&forged));
+        forged.set(TAIL, slots.len() as u64);
+        let mut consumer = consumer(&forged);
+        let messages = slots.iter().take_while(|(kind, _)| *kind != GAP);
+        for _ in messages {
+            drop(consumer.try_pop().unwrap());
+        }
+        assert_eq!(corrupt(&mut consumer).field, named, "{slots:?}");
     }
     let forged = Forged::producer();
     forged.set_slot(0, GAP, 128);
@@ -281,7 +324,7 @@ fn a_consumer_survives_a_producer_that_writes_at_the_same_time() {
         let mut scribbling = Random(random.next());
         thread::scope(|scope| {
             let scribbler = scope.spawn(|| {
-                let places = [TAIL, LETTERS, LETTER, FIRST_SLOT, FIRST_SLOT + 8];
+                let places = [TAIL, NEWEST, LETTERS, LETTER, FIRST_SLOT, FIRST_SLOT + 8];
                 while !done.load(Ordering::Relaxed) {
                     scribble(&mut scribbling, &forged, &places);
                 }

@@ -5,9 +5,11 @@ mod common;
 use std::thread;
 use std::time::Duration;
 
-use common::{content, pair, small};
+use common::forged::{FIRST_SLOT, NEWEST, SLOTS, TAIL};
+use common::{bell, content, copies, pair, small};
 use ringway_shm::link::{
-    ClaimError, KIND_MAX, Lease, LinkConfig, PopError, SMALL_BYTES_MAX, SMALL_QUEUED_MAX, Stores,
+    ClaimError, Incoming, KIND_MAX, Lease, LinkConfig, Outgoing, PopError, SMALL_BYTES_MAX,
+    SMALL_QUEUED_MAX, Stores,
 };
 
 const LONG: Option<Duration> = Some(Duration::from_secs(20));
@@ -64,6 +66,49 @@ fn kinds_and_lengths_of_every_size_arrive_one_by_one_and_together() {
             assert_eq!(consumer.try_pop().unwrap_err(), PopError::Empty);
         }
     }
+}
+
+/// What a consumer of another make would read: slots, and the word beside the tail.
+#[test]
+fn the_last_slot_stands_beside_the_tail_at_each_flush_also_behind_a_gap() {
+    let (to_producer, to_consumer) = (bell(), bell());
+    let outgoing = Outgoing::new(&small(), &to_producer).unwrap();
+    let incoming = Incoming::new(&to_consumer).unwrap();
+    let [ours, theirs] = [outgoing.descriptors(), incoming.descriptors()].map(copies);
+    let segment = ours[0].try_clone().unwrap();
+    let mut producer = outgoing.meet(theirs).unwrap();
+    let mut consumer = incoming.meet(ours, usize::MAX).unwrap();
+    let word = |offset: usize| {
+        let mut bytes = [0; 8];
+        rustix::io::pread(&segment, &mut bytes, offset as u64).unwrap();
+        u64::from_ne_bytes(bytes)
+    };
+    let (mut leases, mut gaps) = (Vec::new(), 0);
+    for number in 0..600_u64 {
+        // Some come alone, some together, and some kinds have no room there.
+        let (kind, len) = (number as u32 % 300, 1 + number as usize * 97 % 20_000);
+        producer.try_claim(len).unwrap().commit(kind, len);
+        if number % 5 < 2 {
+            continue;
+        }
+        producer.flush();
+        let (tail, newest) = (word(TAIL), word(NEWEST));
+        let slot = word(FIRST_SLOT + 8 * ((tail - 1) % SLOTS) as usize);
+        assert_eq!(slot, u64::from(kind) << 32 | len as u64);
+        let told = (tail & 0xffff_ffff) << 32 | u64::from(kind) << 24 | len as u64;
+        let for_none = ((tail ^ 1 << 31) & 0xffff_ffff) << 32;
+        assert_eq!(newest, if kind < 256 { told } else { for_none }, "{number}");
+        gaps = tail - producer.position();
+        // All before them were taken, also where the first of them is a gap.
+        let queued = number + 1 - consumer.position();
+        assert_eq!(producer.len() as u64, queued, "{number}");
+        while let Ok(message) = consumer.try_pop() {
+            leases.extend(message.lease().ok());
+        }
+        leases.truncate(1);
+        consumer.flush();
+    }
+    assert!(gaps > 10, "{gaps} gaps around the lease");
 }
 
 #[test]

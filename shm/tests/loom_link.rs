@@ -122,6 +122,41 @@ fn bytes_are_overwritten_only_after_they_were_given_back() {
     });
 }
 
+/// Or a reader of single messages would go to the slots for them.
+#[test]
+fn what_stands_beside_the_tail_is_never_older_than_the_tail() {
+    check(|| {
+        let (mut producer, mut consumer) = pair(4, 4);
+        let pushing = thread::spawn(move || {
+            push(&mut producer, 1);
+            push(&mut producer, 2);
+        });
+        for _ in 0..2 {
+            let tail = consumer.len() as u64;
+            assert!(consumer.model_newest_tail() >= tail);
+        }
+        pushing.join().unwrap();
+    });
+}
+
+/// A message is whole whether it comes alone or behind others, and whichever of the two words of
+/// it a reader takes.
+#[test]
+fn messages_that_are_published_together_and_alone_come_whole() {
+    check(|| {
+        let (mut producer, mut consumer) = pair(4, 4);
+        let pushing = thread::spawn(move || {
+            push(&mut producer, 1);
+            try_push(&mut producer, 2).unwrap();
+            push(&mut producer, 3);
+        });
+        for value in 1..=3 {
+            assert_eq!(pop(&mut consumer), value);
+        }
+        pushing.join().unwrap();
+    });
+}
+
 /// Shows that these models can fail. What belongs to loom must not be dropped while its panic
 /// unwinds.
 #[test]

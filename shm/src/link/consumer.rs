@@ -43,7 +43,7 @@ pub struct Consumer {
     /// The slots that the producer has published, as far as is known.
     pub(crate) tail: u64,
     /// What the producer said of the last of them.
-    newest: u64,
+    pub(crate) newest: u64,
     given_back: GivenBack,
     pub(crate) leases: Leases,
     letters_taken: u64,

@@ -6,6 +6,14 @@ use crate::link::side::{ConsumerSide, ProducerSide};
 use crate::link::{Consumer, Producer};
 use crate::sync::Arc;
 
+impl Consumer {
+    /// How many slots were published when what stands beside the tail was written, as of the last
+    /// time that the tail had moved.
+    pub fn model_newest_tail(&self) -> u64 {
+        self.newest >> 32
+    }
+}
+
 /// A link with so many slots and bytes, nothing of which is kept for small messages. The bells
 /// are [`Bell::model_shared`].
 pub fn model(

@@ -10,6 +10,10 @@ pub(crate) const KIND_GAP: u32 = u32::MAX;
 const NEWEST_KIND_BITS: u32 = 8;
 const NEWEST_LEN_BITS: u32 = 24;
 
+/// Turned in the half of a tail, it makes that of a slot 2^31 away: far beyond all that can be in
+/// flight.
+const NEWEST_FOR_NONE: u64 = 1 << 31;
+
 const LETTER_WORDS: usize = SMALL_BYTES_MAX / 8;
 
 /// Written by the producer. The letter lies apart from the positions, because those are polled.
@@ -135,14 +139,14 @@ pub(crate) fn parts_of(slot: u64) -> (u32, usize) {
 /// The word of the last slot below `tail`, for the line of the tail: who reads one message at a
 /// time finds it there, and the line of the slots stays with the producer. The lower half of the
 /// tail is above it, so that it is known for which slot it is. A kind or a length that has no room
-/// here is left to the slot: then it is for none.
+/// here is left to the slot: then it is for none that is in flight.
 #[inline]
 pub(crate) fn newest_of(tail: u64, slot: u64) -> u64 {
     let (kind, len) = parts_of(slot);
     if kind < 1 << NEWEST_KIND_BITS && len < 1 << NEWEST_LEN_BITS {
         tail << 32 | u64::from(kind) << NEWEST_LEN_BITS | len as u64
     } else {
-        !tail << 32
+        (tail ^ NEWEST_FOR_NONE) << 32
     }
 }
 
@@ -215,11 +219,17 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_beside_the_tail_is_left_to_the_slot() {
-        for number in [0, 77, u64::from(u32::MAX) - 1, u64::from(u32::MAX)] {
-            for (kind, len) in [(256, 0), (0, 1 << 24), (KIND_GAP, 64)] {
-                let newest = newest_of(number + 1, slot_of(kind, len));
-                assert_eq!(newest_if(number, newest), None, "{kind} {len}");
+    fn what_has_no_room_beside_the_tail_is_told_for_no_slot_in_flight() {
+        // No link has so many slots.
+        const SLOTS: u64 = 1 << 18;
+        for turn in [SLOTS, 1 << 31, u64::from(u32::MAX), 1 << 32, 5 << 31] {
+            for tail in turn - 3..=turn + 3 {
+                for (kind, len) in [(256, 0), (0, 1 << 24), (KIND_GAP, 64)] {
+                    let newest = newest_of(tail, slot_of(kind, len));
+                    for number in tail.saturating_sub(SLOTS)..tail {
+                        assert_eq!(newest_if(number, newest), None, "{number} at {tail}");
+                    }
+                }
             }
         }
     }

@@ -8,11 +8,16 @@ mod by_hand;
 mod keeping;
 mod kills;
 mod large;
+mod meanwhile;
 mod meeting;
+mod memory;
 mod rig;
 mod rows;
 mod scenarios;
 mod scribbles;
+#[path = "../placement/seccomp.rs"]
+#[expect(dead_code, reason = "nothing here is about io_uring")]
+mod seccomp;
 mod strangers;
 mod users;
 mod vanishing;

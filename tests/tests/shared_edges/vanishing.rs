@@ -3,8 +3,10 @@
 //! The test turns the links of its half by itself, so that one look finds the peer's answer and the
 //! end of its connection together: nothing tells of that end a second time.
 
+use std::cell::Cell;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
+use std::rc::Rc;
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
@@ -26,6 +28,7 @@ use ringway_tests::within::{LONG, until};
 use crate::by_hand::{
     HandReceiver, HandSender, IDENTITY, RECEIVER, RIGHT, SENDER, UNHURRIED, address,
 };
+use crate::meanwhile::{Interrupted, Meanwhile};
 use crate::rig::data;
 
 /// Ends a connection, and returns what is left of it.
@@ -54,9 +57,16 @@ fn ways() -> impl Iterator<Item = (DriverChoice, (&'static str, Go))> {
 
 /// A thread of links that nobody turns but the test.
 fn still(driver: DriverChoice) -> (LinksHandle, Links) {
+    let (handle, links, _) = interrupted(driver);
+    (handle, links)
+}
+
+/// The same, with what is to happen between its looks at the memory and at the connections.
+fn interrupted(driver: DriverChoice) -> (LinksHandle, Links, Meanwhile) {
     let (handle, seed) = links().unwrap();
-    let driver = ringway_netio::driver::open(driver).unwrap().driver;
-    (handle, Links::new(seed, driver, Clock::start()).unwrap())
+    let (driver, meanwhile) = Interrupted::open(driver);
+    let links = Links::new(seed, driver, Clock::start()).unwrap();
+    (handle, links, meanwhile)
 }
 
 fn options() -> RemoteOptions {
@@ -210,6 +220,18 @@ fn a_sender_of_an_edge_of_a_job_that_is_gone_as_soon_as_it_has_answered_is_lost(
     }
 }
 
+/// Turns the links until the sender stands at the door of its receiver, and lets it in.
+fn knock(links: &mut Links, receiver: &HandReceiver) -> UnixStream {
+    receiver.door.set_nonblocking(true).unwrap();
+    let mut knock = None;
+    until(LONG, "the sender knocks", || {
+        links.turn();
+        knock = receiver.door.accept().ok();
+        knock.is_some()
+    });
+    knock.unwrap().0
+}
+
 /// The last that a receiver does before it goes, or sees.
 #[derive(Clone, Copy, Debug)]
 enum Until {
@@ -230,16 +252,8 @@ fn a_receiver_that_is_gone_as_soon_as_it_has_said_something_is_lost() {
             let mut sender = send_over::<RecordBatch>(&handle, out.into(), parts).unwrap();
             let receiver = HandReceiver::offer(back);
             let incoming = Incoming::new(&Bell::descriptor().unwrap()).unwrap();
-            let mut knock = None;
-            if !matches!(last, Offer) {
-                receiver.door.set_nonblocking(true).unwrap();
-                until(LONG, "the sender knocks", || {
-                    links.turn();
-                    knock = receiver.door.accept().ok();
-                    knock.is_some()
-                });
-            }
-            if let (Some((knock, _)), Answer | Memory) = (&knock, last) {
+            let knock = (!matches!(last, Offer)).then(|| knock(&mut links, &receiver));
+            if let (Some(knock), Answer | Memory) = (&knock, last) {
                 RIGHT.send(knock, RECEIVER, receiver.token, incoming.descriptors());
             }
             if let Memory = last {
@@ -264,42 +278,72 @@ fn a_receiver_that_is_gone_as_soon_as_it_has_said_something_is_lost() {
     }
 }
 
-/// It has said in its memory that it wants no more: that is no failure, whenever it is seen.
+/// A receiver by hand that has let its sender in, and has not answered.
+struct Host {
+    receiver: HandReceiver,
+    knock: UnixStream,
+    incoming: Incoming,
+}
+
+impl Host {
+    fn of(links: &mut Links, back: TcpStream) -> Self {
+        let receiver = HandReceiver::offer(back);
+        Self {
+            knock: knock(links, &receiver),
+            receiver,
+            incoming: Incoming::new(&Bell::descriptor().unwrap()).unwrap(),
+        }
+    }
+
+    /// Answers, says that it wants no more if it does, and goes. Returns what is left of it.
+    fn answer(self, closes: bool, go: Go) -> impl Sized + use<> {
+        /// The receiver has what it wants.
+        const UNWANTED: u32 = 35;
+        let token = self.receiver.token;
+        RIGHT.send(&self.knock, RECEIVER, token, self.incoming.descriptors());
+        let theirs = passing::Receiving::<3>::new().poll(&self.knock).unwrap();
+        let theirs = theirs.unwrap().descriptors;
+        let mut consumer = self.incoming.meet(theirs, usize::MAX).unwrap();
+        if closes {
+            consumer.close(UNWANTED, &[]);
+        }
+        (consumer, go(self.receiver.stream), self.knock)
+    }
+}
+
+/// It has said in its memory that it wants no more: that is no failure, whenever it is seen. Its
+/// answer may come after the thread has looked for it, and before it looks at the connection.
 #[test]
 fn a_receiver_that_has_closed_as_soon_as_it_has_answered_is_not_lost() {
-    /// The receiver has what it wants.
-    const UNWANTED: u32 = 35;
+    let moments = [(false, true), (true, true), (true, false)];
     for (driver, (how, go)) in ways() {
-        let (handle, mut links) = still(driver);
-        let (back, out) = pair();
-        let mut sender =
-            send_over::<RecordBatch>(&handle, out.into(), parts(Bell::thread())).unwrap();
-        let receiver = HandReceiver::offer(back);
-        receiver.door.set_nonblocking(true).unwrap();
-        let mut knock = None;
-        until(LONG, "the sender knocks", || {
-            links.turn();
-            knock = receiver.door.accept().ok();
-            knock.is_some()
-        });
-        let (knock, _) = knock.unwrap();
-        let incoming = Incoming::new(&Bell::descriptor().unwrap()).unwrap();
-        RIGHT.send(&knock, RECEIVER, receiver.token, incoming.descriptors());
-        let met = passing::Receiving::<3>::new().poll(&knock).unwrap();
-        let mut consumer = incoming.meet(met.unwrap().descriptors, 1 << 30).unwrap();
-        consumer.close(UNWANTED, &[]);
-        let left = go(receiver.stream);
-        until(LONG, how, || {
-            links.turn();
-            sender.poll_transport();
-            sender.is_closed()
-        });
-        let rejected = sender.try_push(data(0..10)).unwrap_err();
-        assert!(
-            matches!(rejected.reason, RejectReason::Closed),
-            "{how}: {:?}",
-            rejected.reason
-        );
-        drop((left, knock, consumer));
+        for (is_meanwhile, closes) in moments {
+            let (handle, mut links, meanwhile) = interrupted(driver);
+            let (back, out) = pair();
+            let parts = parts(Bell::thread());
+            let mut sender = send_over::<RecordBatch>(&handle, out.into(), parts).unwrap();
+            let host = Host::of(&mut links, back);
+            let left = Rc::new(Cell::new(None));
+            let kept = Rc::clone(&left);
+            let answer = move || kept.set(Some(host.answer(closes, go)));
+            if is_meanwhile {
+                meanwhile.set(Some(Box::new(answer)));
+            } else {
+                answer();
+            }
+            until(LONG, how, || {
+                links.turn();
+                sender.poll_transport();
+                sender.is_closed()
+            });
+            let reason = sender.try_push(data(0..10)).unwrap_err().reason;
+            let is_right = match closes {
+                true => matches!(reason, RejectReason::Closed),
+                false => matches!(reason, RejectReason::Failed(_)),
+            };
+            assert!(is_right, "{how}, {driver:?}, {is_meanwhile}: {reason:?}");
+            assert_eq!(sender.transport(), Transport::Shared, "{how}");
+            assert!(left.take().is_some(), "it has answered");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What an edge over shared memory is opened with.
 
-use ringway_shm::link::LinkConfig;
+use ringway_shm::link::{ARENA_BYTES_MAX, LinkConfig};
 use ringway_shm::segment::Pages;
 
 use crate::edge::EdgeOptions;
@@ -21,6 +21,10 @@ pub(crate) fn is_disabled() -> bool {
 
 /// Bytes of a segment that nobody has chosen: with less, rows of usual sizes would be copied.
 const SEGMENT_BYTES_MIN: usize = 1 << 20;
+
+/// The largest segment that there is: an arena, and as much again for what tells of its messages.
+/// That takes a megabyte, but a page where pages are larger, and those are of 1 GiB at most.
+const PEER_SEGMENT_BYTES_MAX: usize = 2 * ARENA_BYTES_MAX;
 
 /// Whether an edge may be over shared memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -44,7 +48,9 @@ pub struct SharedOptions {
     /// on both sides, and may be as large as the receiver's edge holds. Default: as much as the edge
     /// holds, 1 MiB at least and 4 MiB at most.
     pub segment_bytes: Option<usize>,
-    /// Bytes of the largest segment of a peer that is taken (receiver). Default: 1 GiB.
+    /// Bytes of the largest segment of a peer that is taken (receiver). It is a bit larger than
+    /// the `segment_bytes` of the peer, by what tells of its messages, and by more with huge
+    /// pages. Default: 2 GiB, so that any is taken.
     pub segment_bytes_max: usize,
     /// Whether to ask for huge pages (sender). Where there are none, normal ones are used, and
     /// a warning says so. Default: no.
@@ -60,7 +66,7 @@ impl Default for SharedOptions {
         Self {
             sharing: Sharing::default(),
             segment_bytes: None,
-            segment_bytes_max: 1 << 30,
+            segment_bytes_max: PEER_SEGMENT_BYTES_MAX,
             huge_pages: false,
             copies: false,
         }
@@ -88,6 +94,33 @@ impl SharedOptions {
                 true => Pages::Huge,
                 false => Pages::Normal,
             },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ringway_shm::link::MESSAGES_MAX;
+
+    use super::*;
+
+    #[test]
+    fn by_default_a_receiver_takes_the_largest_segment_that_a_sender_makes() {
+        let options = SharedOptions {
+            segment_bytes: Some(ARENA_BYTES_MAX),
+            ..SharedOptions::default()
+        };
+        for messages in [1, MESSAGES_MAX, usize::MAX] {
+            let link = options.link(&EdgeOptions::named("edge").capacity(messages));
+            let bytes = link.segment_bytes();
+            assert!(bytes > ARENA_BYTES_MAX, "there is more than the arena");
+            assert!(bytes <= options.segment_bytes_max, "{bytes}");
+            // Where pages are huge, each part is filled up to one.
+            let beside = bytes - ARENA_BYTES_MAX;
+            for page in [2 << 20, 32 << 20, 512 << 20, 1 << 30] {
+                let huge = beside.next_multiple_of(page) + ARENA_BYTES_MAX.next_multiple_of(page);
+                assert!(huge <= options.segment_bytes_max, "{huge}");
+            }
         }
     }
 }
