@@ -113,20 +113,14 @@ fn cut_after(forward: usize, backward: usize) -> (TcpStream, TcpStream) {
 
 fn pass(mut from: TcpStream, mut to: TcpStream, mut bytes: usize) {
     while bytes > 0 {
-        match next_frame(&mut from) {
+        match next_frame(&mut from, bytes) {
             Ok((Kind::FILLER, _)) => {}
-            Ok((_, frame)) => {
-                let part = &frame[..frame.len().min(bytes)];
-                if to.write_all(part).is_err() {
-                    break;
-                }
-                bytes -= part.len();
-            }
+            Ok((_, part)) if to.write_all(&part).is_ok() => bytes -= part.len(),
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
                 let _ = to.shutdown(Shutdown::Write);
                 return;
             }
-            Err(_) => break,
+            Ok(_) | Err(_) => break,
         }
     }
     for socket in [from, to] {
@@ -134,14 +128,27 @@ fn pass(mut from: TcpStream, mut to: TcpStream, mut bytes: usize) {
     }
 }
 
-/// The next frame, with its length and kind.
-fn next_frame(from: &mut TcpStream) -> io::Result<(Kind, Vec<u8>)> {
-    let mut frame = vec![0; 4];
+/// The kind of the next frame, and its first bytes. What is behind those stays unread, so that its
+/// sender hears of a cut.
+fn next_frame(from: &mut TcpStream, bytes: usize) -> io::Result<(Kind, Vec<u8>)> {
+    let mut header = [0; 5];
+    let mut seen = 0;
+    while seen < header.len() {
+        seen = from.peek(&mut header)?;
+        if seen == 0 {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+    }
+    let [a, b, c, d, kind] = header;
+    let whole = 4 + u32::from_be_bytes([a, b, c, d]) as usize;
+    let kind = Kind(kind);
+    let part = match kind {
+        Kind::FILLER => whole,
+        _ => whole.min(bytes),
+    };
+    let mut frame = vec![0; part];
     from.read_exact(&mut frame)?;
-    let length = u32::from_be_bytes([frame[0], frame[1], frame[2], frame[3]]);
-    frame.resize(4 + length as usize, 0);
-    from.read_exact(&mut frame[4..])?;
-    Ok((Kind(frame[4]), frame))
+    Ok((kind, frame))
 }
 
 #[test]
