@@ -12,8 +12,8 @@ use arrow::array::RecordBatch;
 use ringway::clock::Clock;
 use ringway::data_plane::{DataPlane, ListenOptions};
 use ringway::edge::remote::{
-    EdgePort, EdgePortOptions, Links, LinksHandle, RemoteOptions, RemoteParts, links, links_with,
-    listen_for_edges, receive_over, send_over,
+    EdgePort, EdgePortOptions, FinishError, Links, LinksHandle, RemoteOptions, RemoteParts, links,
+    links_with, listen_for_edges, receive_over, send_over,
 };
 use ringway::edge::{
     EdgeOptions, Ending, Failure, FailureKind, Popped, Receiver, RejectReason, Sender,
@@ -379,5 +379,32 @@ fn broken_frames_say_what_is_broken() {
             panic!("{bytes:?}: {failure}");
         };
         assert!(text.contains(expected), "{bytes:?}: {text}");
+    }
+}
+
+/// All goes with one send, which the kernel takes, and nothing is read any more that could tell.
+#[test]
+fn a_peer_of_version_1_that_ended_in_order_and_then_refuses_what_comes_is_a_lost_one() {
+    for choice in [DriverChoice::Epoll, DriverChoice::Auto] {
+        let (handle, seed) = links().unwrap();
+        let driver = open(choice).unwrap().driver;
+        let mut links = Links::new(seed, driver, Clock::start()).unwrap();
+        let (out, mut peer) = pair();
+        let remote = RemoteOptions::version_1();
+        let mut sender = send_over(&handle, out.into(), parts(remote)).unwrap();
+        peer.write_all(&[0, 0, 0, 5, 4, 0, 0, 8, 0]).unwrap();
+        drop(peer);
+        for _ in 0..100 {
+            links.turn();
+            thread::sleep(Duration::from_micros(100));
+        }
+        sender.push(number(1)).unwrap();
+        let waiting = thread::spawn(move || sender.finish_and_wait(Duration::from_secs(20)));
+        thread::sleep(Duration::from_millis(20));
+        while !waiting.is_finished() {
+            links.turn();
+        }
+        let error = waiting.join().unwrap().unwrap_err();
+        assert_ne!(error, FinishError::TimedOut);
     }
 }

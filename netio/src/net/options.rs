@@ -108,9 +108,14 @@ fn is_silent(heard: Heard, timeout: Duration) -> bool {
 /// How many bytes of a connection the peer's kernel has not acknowledged; a FIN counts as one.
 ///
 /// # Errors
-/// The socket is none of TCP.
+/// The socket is none of TCP, or its connection is broken: the kernel counts what it held then for
+/// ever.
 pub fn unacknowledged_bytes(socket: impl AsFd) -> io::Result<usize> {
-    queued_bytes::<SIOCOUTQ>(socket)
+    let bytes = queued_bytes::<SIOCOUTQ>(&socket)?;
+    if bytes > 0 {
+        rustix::net::getpeername(&socket)?;
+    }
+    Ok(bytes)
 }
 
 fn queued_bytes<const REQUEST: Opcode>(socket: impl AsFd) -> io::Result<usize> {

@@ -484,13 +484,22 @@ impl<B: Payload> SenderLink<B> {
 
     /// Looks whether the peer's host has everything, which is all that version 1 tells.
     fn poll_delivery(&mut self, io: &mut Io<'_>) {
-        if self.is_lingering
-            && self.session.mode() == Mode::V1
-            && !self.session.is_over()
-            && io.driver.unacknowledged_bytes(io.connection) == Some(0)
-        {
+        if self.awaits_delivery() && io.driver.unacknowledged_bytes(io.connection) == Some(0) {
             self.session.handle_delivered();
         }
+    }
+
+    /// Looks whether the peer's host has broken a connection on which nothing more is read, so that
+    /// the driver does not find out (version 1: the receiver had ended its direction in order).
+    fn poll_broken(&mut self, io: &mut Io<'_>) {
+        if self.awaits_delivery() && io.driver.unacknowledged_bytes(io.connection).is_none() {
+            let why = "its host has broken the connection before it had everything";
+            self.session.handle_lost(io.now, why);
+        }
+    }
+
+    fn awaits_delivery(&self) -> bool {
+        self.is_lingering && self.session.mode() == Mode::V1 && !self.session.is_over()
     }
 
     fn publish(&mut self, io: &Io<'_>) {
@@ -568,6 +577,7 @@ impl<B: Payload> Link for SenderLink<B> {
             work += self.transmit(io);
         }
         self.poll_delivery(io);
+        self.poll_broken(io);
         self.hang_up(io);
         self.publish(io);
         work + usize::from(self.leaving.has_begun())
