@@ -54,6 +54,10 @@ pub const SEND_SEGMENTS_MAX: usize = 64;
 /// Bytes that one send gathers at most, unless its first segment alone has more.
 pub const SEND_BYTES_MAX: usize = 512 << 10;
 
+/// Bytes that come together at most, for what stands behind them to be read by itself: see
+/// [`Driver::expect_tail`].
+pub const TAILED_BYTES_MAX: usize = 2 << 10;
+
 /// A connection of one driver. It stays a name of nothing once it is closed or taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ConnectionId {
@@ -116,9 +120,12 @@ pub trait Driver {
     /// already still comes.
     fn set_reading(&mut self, connection: ConnectionId, reads: bool);
 
-    /// The last so many bytes of what the peer sends together mean nothing, and are best read
-    /// after the rest. They come as all others do.
-    fn expect_tail(&mut self, connection: ConnectionId, bytes: usize);
+    /// From now on the peer puts so many bytes that mean nothing behind what it sends together,
+    /// where that has at most [`TAILED_BYTES_MAX`]: they are best read after the rest, in the next
+    /// poll. They come in order as all others do, and [`Driver::wait`] does not wait while they
+    /// are there. A peer that does otherwise loses speed, nothing else. Until this is called none
+    /// are expected; a driver that always reads what there is may take no notice, as by default.
+    fn expect_tail(&mut self, _connection: ConnectionId, _bytes: usize) {}
 
     /// Reads the rest of `body` before anything else, straight from the socket where it can: for
     /// large bodies, when the caller has used up every chunk. It is read whether reading into

@@ -22,7 +22,8 @@ use ringway::element::{Barrier, StreamElement};
 use ringway::wire::{Columns, Wired};
 use ringway::worker::{Host, HostKind, IdlePolicy, Worker, WorkerThread};
 use ringway_netio::driver::{DriverChoice, open};
-use ringway_netio::frame::Identity;
+use ringway_netio::frame::{Control, Ending as WireEnding, FILLER_BYTES, Identity};
+use ringway_netio::session::{SenderOptions, SenderSession};
 use ringway_shm::{Bell, ring};
 use ringway_tests::conformance::elements::{Numbers, ending, next, number};
 use ringway_tests::sockets::{self, CLOSE, bad_ipc, frame, io, pair, recorded};
@@ -100,6 +101,51 @@ fn edges_find_their_receivers_at_one_port_whatever_their_order() {
     assert_eq!(edges.missing(), [] as [u64; 0]);
     let stats = edges.stats();
     assert_eq!((stats.accepted, stats.connected, stats.refused), (3, 3, 0));
+}
+
+/// What a port reads before it knows which edge a connection is goes to that edge.
+#[test]
+fn fillers_that_come_with_the_answer_do_not_keep_an_edge_from_its_elements() {
+    let links = io();
+    let (edges, port) = port_of_job(&links, LONG);
+    let identity = Identity {
+        job: 7,
+        edge: 1,
+        attempt: 1,
+    };
+    let options = SenderOptions {
+        identity: Some(identity),
+        ..SenderOptions::default()
+    };
+    let mut session = SenderSession::<Vec<u8>>::new(options, Duration::ZERO);
+    let mut peer = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let mut offer = [0; 4 + 5 + 80];
+    peer.read_exact(&mut offer).unwrap();
+    session.handle_input(Duration::ZERO, &offer);
+    let mut bytes = Vec::new();
+    for id in 1..4 {
+        let barrier = Control::Barrier {
+            id,
+            mode: 0,
+            terminal: false,
+        };
+        session.push_control(barrier).unwrap();
+        while session.poll_transmit(&mut bytes).is_some() {
+            assert_eq!(session.fill(&mut bytes), FILLER_BYTES);
+        }
+    }
+    peer.write_all(&bytes).unwrap();
+    // Some wait for the edge, the rest comes when it is there.
+    let mut receiver = expect(&edges, 1, &links);
+    for id in 1..4 {
+        let expected = StreamElement::Barrier(Barrier::aligned(id));
+        assert_eq!(next(&mut receiver), expected);
+    }
+    session.close(WireEnding::End);
+    bytes.clear();
+    while session.poll_transmit(&mut bytes).is_some() {}
+    peer.write_all(&bytes).unwrap();
+    assert_eq!(ending(&mut receiver), Ending::End);
 }
 
 #[test]

@@ -4,9 +4,11 @@
 //! takes some 2 us before the reader has the frame. A sender that knows its receiver therefore
 //! puts something that means nothing behind what is small, and the receiver does not ask for that
 //! with the frame but after it: then the answer is on its way when the kernel acknowledges.
+//!
+//! How long the next burst is nobody knows: it is taken to be as long as the last one. Where that
+//! is wrong, its bytes come in other parts, and no later than the next turn.
 
-/// What comes together is left in part only where it is at most so many bytes.
-const SMALL_BYTES_MAX: usize = 4 << 10;
+use super::TAILED_BYTES_MAX;
 
 /// So many of the same length in a row, and the next one is expected to have it.
 const ALIKE_MIN: u32 = 8;
@@ -22,6 +24,8 @@ pub(super) struct Burst {
     last_bytes: usize,
     /// So many in a row were as long.
     alike: u32,
+    /// All was read of this one but what is likely its tail.
+    leaves_tail: bool,
 }
 
 impl Burst {
@@ -33,45 +37,23 @@ impl Burst {
     /// How many bytes to ask for, where there is room for so many.
     #[inline]
     pub(super) fn wanted(&self, room: usize) -> usize {
-        let leaves = self.tail_bytes > 0
-            && self.bytes == 0
-            && self.last_bytes > self.tail_bytes
-            && self.last_bytes <= SMALL_BYTES_MAX;
-        match leaves {
-            true => room.min(self.last_bytes - self.tail_bytes),
-            false => room,
-        }
+        self.front_bytes().map_or(room, |bytes| bytes.min(room))
     }
 
     /// So many bytes came of those that were asked for. Fewer are the end of it.
     #[inline]
     pub(super) fn handle_read(&mut self, bytes: usize, asked: usize) {
-        self.bytes += bytes;
+        self.leaves_tail = bytes == asked && self.front_bytes() == Some(bytes);
+        self.bytes = self.bytes.saturating_add(bytes);
         if bytes < asked {
             self.handle_nothing();
         }
     }
 
-    /// Whether the next one is so likely as long as the last ones that an operation of its own is
-    /// worth it.
-    pub(super) fn is_steady(&self) -> bool {
-        self.alike >= ALIKE_MIN && self.wanted(usize::MAX) < usize::MAX
-    }
-
-    /// Whether the end of this one was left for the next turn.
-    #[inline]
-    pub(super) fn has_tail_left(&self) -> bool {
-        self.bytes > 0 && self.bytes + self.tail_bytes == self.last_bytes
-    }
-
-    /// The tail that was left comes in whatever way.
-    pub(super) fn forget_tail(&mut self) {
-        self.bytes = 0;
-    }
-
     /// Nothing is there.
     #[inline]
     pub(super) fn handle_nothing(&mut self) {
+        self.leaves_tail = false;
         if self.bytes > 0 {
             let bytes = std::mem::take(&mut self.bytes);
             self.alike = match bytes == self.last_bytes {
@@ -80,6 +62,33 @@ impl Burst {
             };
             self.last_bytes = bytes;
         }
+    }
+
+    /// Whether what is there now is best left for the next turn.
+    #[inline]
+    pub(super) fn leaves_tail(&self) -> bool {
+        self.leaves_tail
+    }
+
+    /// The tail that was left comes in whatever way, as a burst of its own.
+    pub(super) fn forget_tail(&mut self) {
+        self.leaves_tail = false;
+        self.bytes = 0;
+    }
+
+    /// Whether the next one is so likely as long as the last ones that an operation of its own is
+    /// worth it.
+    pub(super) fn is_steady(&self) -> bool {
+        self.alike >= ALIKE_MIN && self.front_bytes().is_some()
+    }
+
+    /// What to ask for at the beginning of a burst whose tail is to be left. Only what is small
+    /// has one.
+    #[inline]
+    fn front_bytes(&self) -> Option<usize> {
+        let bytes = self.last_bytes.checked_sub(self.tail_bytes)?;
+        let is_tailed = self.tail_bytes > 0 && (1..=TAILED_BYTES_MAX).contains(&bytes);
+        (is_tailed && self.bytes == 0).then_some(bytes)
     }
 }
 
@@ -122,9 +131,75 @@ mod tests {
         assert_eq!(read(&mut burst, 328), [328]);
         assert_eq!(read(&mut burst, 328), [328]);
         burst.expect_tail(64);
-        assert_eq!(read(&mut burst, 5000), [5000]);
-        assert_eq!(read(&mut burst, 5000), [5000]);
-        assert_eq!(read(&mut burst, 64), [64]);
-        assert_eq!(read(&mut burst, 64), [64]);
+        let large = TAILED_BYTES_MAX + 65;
+        read(&mut burst, large);
+        for bytes in [large, large, 64, 64, 10, 10] {
+            assert_eq!(read(&mut burst, bytes), [bytes]);
+        }
+        assert_eq!(read(&mut burst, large - 1), [large - 1]);
+        assert_eq!(read(&mut burst, large - 1), [TAILED_BYTES_MAX, 64]);
+    }
+
+    #[test]
+    fn a_tail_is_left_only_where_it_was_not_asked_for() {
+        let mut burst = Burst::default();
+        // Nothing is left of what nobody expects a tail of, whatever its length.
+        for _ in 0..2 {
+            burst.handle_read(ROOM, ROOM);
+            assert!(!burst.leaves_tail());
+            burst.handle_nothing();
+        }
+        read(&mut burst, 328);
+        // Expected in the middle of a burst: the next one is the first.
+        burst.handle_read(200, 200);
+        burst.expect_tail(64);
+        burst.handle_read(64, 64);
+        assert!(!burst.leaves_tail());
+        burst.handle_read(64, ROOM);
+        assert!(!burst.leaves_tail());
+
+        burst.handle_read(264, 264);
+        assert!(burst.leaves_tail());
+        assert_eq!(burst.wanted(ROOM), ROOM, "the tail and what follows it");
+        burst.handle_nothing();
+        assert!(!burst.leaves_tail(), "there was none");
+    }
+
+    #[test]
+    fn bursts_are_steady_after_some_of_one_length_and_until_another_or_a_tail_that_is_forgotten() {
+        let steady = |tail: usize, bursts: &[usize]| {
+            let mut burst = Burst::default();
+            burst.expect_tail(tail);
+            for &bytes in bursts {
+                read(&mut burst, bytes);
+            }
+            burst
+        };
+        let alike = [328; ALIKE_MIN as usize + 1];
+        assert!(!steady(64, &alike[1..]).is_steady());
+        assert!(steady(64, &alike).is_steady());
+        assert!(!steady(0, &alike).is_steady());
+        assert!(!steady(64, &[&alike[..], &[80]].concat()).is_steady());
+        let large = [TAILED_BYTES_MAX + 65; ALIKE_MIN as usize + 1];
+        assert!(!steady(64, &large).is_steady());
+
+        let mut burst = steady(64, &alike);
+        burst.handle_read(264, 264);
+        assert!(burst.leaves_tail());
+        burst.forget_tail();
+        assert!(!burst.leaves_tail());
+        burst.handle_read(64, 264);
+        assert!(!burst.is_steady());
+    }
+
+    #[test]
+    fn a_room_that_is_smaller_than_what_is_expected_leaves_no_tail() {
+        let mut burst = Burst::default();
+        burst.expect_tail(64);
+        read(&mut burst, 328);
+        assert_eq!(burst.wanted(100), 100);
+        burst.handle_read(100, 100);
+        assert!(!burst.leaves_tail());
+        assert_eq!(burst.wanted(ROOM), ROOM);
     }
 }

@@ -22,6 +22,7 @@ mod record;
 mod seed;
 mod sending;
 mod stories;
+mod tailing;
 mod waiting;
 mod worlds;
 

@@ -19,7 +19,7 @@ crate::promises![
 ];
 
 /// Long enough that only a lost wake-up waits for it to pass.
-const LONG: Duration = Duration::from_secs(20);
+pub(crate) const LONG: Duration = Duration::from_secs(20);
 
 fn bell() -> OwnedFd {
     eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap()
@@ -143,7 +143,7 @@ fn told_before_found<W: World>(kit: &mut Kit<W>, node: usize) {
 }
 
 /// Whether the descriptor of a driver becomes readable.
-fn readable(driver: &impl Driver, timeout: Duration) -> bool {
+pub(crate) fn readable(driver: &impl Driver, timeout: Duration) -> bool {
     let descriptor = driver.as_fd();
     let timeout = Timespec::try_from(timeout).unwrap();
     let mut waiting = [PollFd::new(&descriptor, PollFlags::IN)];

@@ -14,6 +14,7 @@ mod credit_model;
 mod endings;
 mod ends;
 mod feed;
+mod filler;
 mod flow;
 mod frames;
 mod garbage;

@@ -21,6 +21,8 @@ pub(crate) struct Pair {
     pub(crate) to_push: std::collections::VecDeque<Element>,
     /// How many elements the consumer takes a turn.
     pub(crate) appetite: usize,
+    /// Whether the sender puts fillers behind what it sends, where it may.
+    pub(crate) fills: bool,
     pub(crate) seeded: Seeded,
     has_schema: bool,
 }
@@ -36,6 +38,7 @@ impl Pair {
             weather: CALM,
             to_push: Default::default(),
             appetite: usize::MAX,
+            fills: false,
             seeded,
             has_schema: false,
         }
@@ -122,7 +125,10 @@ impl Pair {
     }
 
     fn transmit_both(&mut self) -> bool {
-        let forward = transmit(&mut self.sender);
+        let mut forward = transmit(&mut self.sender);
+        if self.fills && !forward.is_empty() {
+            self.sender.fill(&mut forward);
+        }
         let backward = self.receiver.transmit();
         let (now, weather) = (self.now, self.weather);
         self.forward.send(now, &forward, weather, &mut self.seeded);

@@ -39,6 +39,7 @@ fn random_pair(seeded: &mut Seeded) -> (Pair, bool) {
     };
     pair.appetite = 1 + seeded.below(5) as usize;
     pair.receiver.tells_rows = seeded.below(2) == 0;
+    pair.fills = seeded.below(2) == 0;
     pair.to_push = (0..seeded.below(400))
         .map(|_| random_element(seeded, window_rows))
         .collect();

@@ -23,6 +23,7 @@ fn recorded(negotiation: Negotiation) -> (Vec<u8>, Vec<u8>, Vec<Element>) {
         ..SenderOptions::default()
     };
     let mut pair = Pair::new(sender, ReceiverOptions::default(), Seeded::from_seed(1));
+    pair.fills = true;
     pair.drive();
     pair.to_push = elements.clone().into();
     pair.drive();

@@ -1,12 +1,13 @@
 //! B46, B48, B50: small messages, names of hosts, and connections that are cut.
 
-use std::io::{Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ringway::data_plane::{ConnectOptions, DataPlane, ListenOptions, TransportChoice};
 use ringway::edge::{EdgeOptions, Ending, Sender, Transport};
+use ringway_netio::frame::Kind;
 use ringway_shm::Bell;
 use ringway_tests::conformance::EdgeSubject;
 use ringway_tests::conformance::elements::{Numbers, ending, next, number};
@@ -99,7 +100,8 @@ fn b48_who_is_not_reached_is_named_with_every_address_that_was_tried() {
     assert!(error.contains("no-such-host.invalid"), "{error}");
 }
 
-/// A connection through one who lets so many bytes pass in either direction and then cuts it.
+/// A connection through one who lets so many bytes pass in either direction and then cuts it. Fillers
+/// it takes out: how many there are is a matter of time, and where the others are cut should not be.
 fn cut_after(forward: usize, backward: usize) -> (TcpStream, TcpStream) {
     let ((out, near), (far, back)) = (pair(), pair());
     for (from, to, bytes) in [(&near, &far, forward), (&far, &near, backward)] {
@@ -110,21 +112,43 @@ fn cut_after(forward: usize, backward: usize) -> (TcpStream, TcpStream) {
 }
 
 fn pass(mut from: TcpStream, mut to: TcpStream, mut bytes: usize) {
-    let mut buffer = vec![0; 4096];
     while bytes > 0 {
-        let room = buffer.len().min(bytes);
-        match from.read(&mut buffer[..room]) {
-            Ok(0) => {
+        match next_frame(&mut from, bytes) {
+            Ok((Kind::FILLER, _)) => {}
+            Ok((_, part)) if to.write_all(&part).is_ok() => bytes -= part.len(),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
                 let _ = to.shutdown(Shutdown::Write);
                 return;
             }
-            Ok(count) if to.write_all(&buffer[..count]).is_ok() => bytes -= count,
             Ok(_) | Err(_) => break,
         }
     }
     for socket in [from, to] {
         let _ = socket.shutdown(Shutdown::Both);
     }
+}
+
+/// The kind of the next frame, and its first bytes. What is behind those stays unread, so that its
+/// sender hears of a cut.
+fn next_frame(from: &mut TcpStream, bytes: usize) -> io::Result<(Kind, Vec<u8>)> {
+    let mut header = [0; 5];
+    let mut seen = 0;
+    while seen < header.len() {
+        seen = from.peek(&mut header)?;
+        if seen == 0 {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+    }
+    let [a, b, c, d, kind] = header;
+    let whole = 4 + u32::from_be_bytes([a, b, c, d]) as usize;
+    let kind = Kind(kind);
+    let part = match kind {
+        Kind::FILLER => whole,
+        _ => whole.min(bytes),
+    };
+    let mut frame = vec![0; part];
+    from.read_exact(&mut frame)?;
+    Ok((kind, frame))
 }
 
 #[test]

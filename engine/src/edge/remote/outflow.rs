@@ -3,16 +3,12 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use ringway_netio::driver::{SEND_BYTES_MAX, SEND_SEGMENTS_MAX};
+use ringway_netio::driver::{SEND_BYTES_MAX, SEND_SEGMENTS_MAX, TAILED_BYTES_MAX};
 
 use super::links::Io;
 
 /// Small frames, and small parts of frames, are put together in segments of about this size.
 const SEGMENT_BYTES: usize = 64 << 10;
-
-/// A send of at most so many bytes is followed by a filler: what it costs is less than what its
-/// receiver waits otherwise.
-const FILLED_BYTES_MAX: usize = 2 << 10;
 
 /// What was gathered and not taken by the kernel yet.
 #[derive(Debug, Default)]
@@ -72,7 +68,8 @@ impl Outflow {
     }
 
     /// Hands one send to the driver, if there is something to send and none is in flight.
-    /// Returns whether it did. `fill` appends what is to follow a small one.
+    /// Returns whether it did. `fill` appends what is to follow a small one: it costs less than
+    /// what the receiver waits otherwise.
     pub(super) fn send(
         &mut self,
         io: &mut Io<'_>,
@@ -81,7 +78,7 @@ impl Outflow {
         if self.in_flight || self.waiting_bytes == 0 {
             return false;
         }
-        if self.waiting_bytes <= FILLED_BYTES_MAX {
+        if self.waiting_bytes <= TAILED_BYTES_MAX {
             let bytes = fill(&mut self.out);
             self.waiting_bytes += bytes;
             self.gathered_total += bytes as u64;

@@ -269,7 +269,7 @@ impl<S: Stream> Connection<S> {
                     // Fewer than were asked for: the kernel has no more, or the end is next.
                     self.readable = bytes == asked || self.hung_up;
                     self.burst.handle_read(bytes, asked);
-                    leaves_tail = self.readable && self.burst.has_tail_left();
+                    leaves_tail = self.burst.leaves_tail();
                     match self.body {
                         Some(_) => progress += bytes,
                         None if self.acknowledging.handle_read() => self.stream.acknowledge_late(),

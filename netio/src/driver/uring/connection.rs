@@ -228,12 +228,12 @@ impl Connection {
             Ok(0) => self.end(done),
             Ok(bytes) if receiving == Receiving::Body => self.fill_body(bytes as usize, io, done),
             Ok(bytes) => {
+                let room = io.settings.chunk_bytes as usize;
                 let asked = match receiving {
-                    Receiving::First => self.burst.wanted(io.settings.chunk_bytes as usize),
-                    _ => io.settings.chunk_bytes as usize,
+                    Receiving::First => self.burst.wanted(room),
+                    _ => room,
                 };
-                self.burst.handle_read(bytes as usize, asked);
-                self.handle_read(bytes as usize, io);
+                self.handle_read(bytes as usize, asked, io);
                 if let Some(chunk) = chunk {
                     self.deliver(chunk, io, done);
                 }
@@ -256,7 +256,7 @@ impl Connection {
             return;
         }
         let Some(mut lent) = io.direct.pool.lend() else {
-            return self.pace.end();
+            return self.end_direct();
         };
         let wanted = self.burst.wanted(lent.buffer().len());
         match ring::receive_at_once(&self.stream, &mut lent.buffer()[..wanted]) {
@@ -265,8 +265,7 @@ impl Connection {
                 self.end(done);
             }
             Ok(bytes) => {
-                self.burst.handle_read(bytes, wanted);
-                self.handle_read(bytes, io);
+                self.handle_read(bytes, wanted, io);
                 let (connection, chunk) = (self.id(), lent.into_chunk(bytes));
                 done.push(Completion::Read { connection, chunk });
             }
@@ -413,7 +412,7 @@ impl Connection {
     /// Whether this thread asks the kernel, because frames come one after the other or because
     /// the tail of one was left.
     fn is_to_be_asked(&self, io: &Io) -> bool {
-        self.pace.is_direct() || io.is_few && self.burst.has_tail_left()
+        self.pace.is_direct() || io.is_few && self.burst.leaves_tail()
     }
 
     fn chunks_wanted(&self, io: &Io) -> Receiving {
@@ -472,8 +471,9 @@ impl Connection {
         unsafe { io.ring.send(&self.stream, message, token) };
     }
 
-    /// So many bytes were read into a chunk.
-    fn handle_read(&mut self, bytes: usize, io: &Io) {
+    /// So many bytes of those that were asked for were read into a chunk.
+    fn handle_read(&mut self, bytes: usize, asked: usize, io: &Io) {
+        self.burst.handle_read(bytes, asked);
         self.pace.handle_read(bytes, io.direct.sleeps, io.is_few);
         if self.acknowledging.handle_read() {
             acknowledge_late(&self.stream);

@@ -5,6 +5,7 @@ mod bodies;
 mod ending;
 mod pitfalls;
 mod sockets;
+mod tailing;
 mod traffic;
 mod waiting;
 

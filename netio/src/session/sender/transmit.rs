@@ -28,13 +28,15 @@ impl<B> SenderSession<B> {
     }
 
     /// Appends a filler behind frames that were polled and are sent together, if the peer takes
-    /// some. None follows the end of a stream, since the peer closes without reading it. Returns
-    /// how many bytes that were.
+    /// some, and returns how many bytes that were. It is no element: it has no number and needs no
+    /// credit. None follows the end of a stream, since the peer may close without reading it.
     pub fn fill(&self, out: &mut Vec<u8>) -> usize {
         let Mode::Negotiated(extensions) = self.mode else {
             return 0;
         };
-        if self.phase != Phase::Open || !extensions.has(Extensions::FILLER) {
+        // Before the answer the peer does not know yet that there are any.
+        let is_understood = self.answer.is_none() && extensions.has(Extensions::FILLER);
+        if self.phase != Phase::Open || !is_understood {
             return 0;
         }
         encode::filler(out);
