@@ -169,9 +169,9 @@ impl Sums {
 
     #[inline]
     pub(crate) fn add(&mut self, key: i64, value: i64) {
-        // Keys from elsewhere would be beyond it, and fail the run. Of unsigned numbers: a signed
-        // product of a column in memory, which this would be, takes Zen 4 twenty cycles in a row
-        // with the sum that is stored next, and one of a pair in memory takes it four.
+        // Keys from elsewhere would be beyond it, and fail the run. Of unsigned numbers: the signed
+        // product with a number in memory, which this would be, takes Zen 4 five times as long where
+        // the numbers are a column as where they are pairs, and the one contender has columns.
         let sum = &mut self.0[(key as u64 / KEY_STEP as u64) as usize];
         sum.0 += 1;
         sum.1 += value;
