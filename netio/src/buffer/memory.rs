@@ -1,11 +1,19 @@
 //! Memory that bodies lie in: initialised, aligned, given back when it is dropped.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::{self, NonNull};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 use super::{AHEAD_BYTES_MAX, BODY_ALIGNMENT};
+
+/// Below this length memory is a part of an allocation that is aligned as any is. Allocators
+/// have those at hand; for one that is aligned further they search and split, which takes a
+/// microsecond where the thread has just slept.
+const SHIFTED_BYTES_MAX: usize = 4 << 10;
+
+/// What every allocation is aligned to.
+const USUAL_ALIGNMENT: usize = 16;
 
 /// Initialised bytes at a multiple of [`BODY_ALIGNMENT`].
 pub(crate) struct Memory {
@@ -18,6 +26,8 @@ pub(crate) struct Memory {
 enum Kind {
     /// Allocated and zeroed.
     Heap,
+    /// The same, in an allocation that begins so many bytes before.
+    Shifted(usize),
     /// A private mapping, whose pages the kernel adds, zeroed, as they are touched.
     Mapping,
 }
@@ -35,6 +45,9 @@ impl Memory {
 
     /// Zeroed bytes on the heap.
     pub(super) fn heap(bytes: usize) -> Self {
+        if (1..SHIFTED_BYTES_MAX).contains(&bytes) {
+            return Self::shifted(bytes);
+        }
         let layout = layout(bytes);
         let pointer = if bytes == 0 {
             Some(NonNull::<Aligned>::dangling().cast())
@@ -49,6 +62,29 @@ impl Memory {
             pointer,
             bytes,
             kind: Kind::Heap,
+        }
+    }
+
+    /// Zeroed bytes on the heap, few of them.
+    fn shifted(bytes: usize) -> Self {
+        let layout = shifted_layout(bytes);
+        // SAFETY: the layout has a size above zero.
+        let Some(base) = NonNull::new(unsafe { alloc(layout) }) else {
+            handle_alloc_error(layout)
+        };
+        let shift = base.as_ptr().addr().wrapping_neg() % BODY_ALIGNMENT;
+        // SAFETY: the shift is a multiple of the alignment of the allocation and less than that of
+        // bodies, so there are `bytes` bytes behind it; they are written before anything reads
+        // them.
+        let pointer = unsafe {
+            let pointer = base.add(shift);
+            pointer.write_bytes(0, bytes);
+            pointer
+        };
+        Self {
+            pointer,
+            bytes,
+            kind: Kind::Shifted(shift),
         }
     }
 
@@ -118,6 +154,11 @@ impl Drop for Memory {
             Kind::Heap if self.bytes == 0 => {}
             // SAFETY: allocated in `heap` with this very layout, and given back once.
             Kind::Heap => unsafe { dealloc(self.pointer.as_ptr(), layout(self.bytes)) },
+            // SAFETY: allocated in `shifted` with this very layout, so many bytes before, and given
+            // back once.
+            Kind::Shifted(shift) => unsafe {
+                dealloc(self.pointer.as_ptr().sub(shift), shifted_layout(self.bytes));
+            },
             Kind::Mapping => {
                 // SAFETY: mapped in `mapping` with this length, and nothing borrows from it
                 // any more. Unmapping a whole mapping of one's own does not fail.
@@ -144,6 +185,13 @@ const _: () = assert!(align_of::<Aligned>() == BODY_ALIGNMENT);
 fn layout(bytes: usize) -> Layout {
     // Invariant: lengths on the heap are at most that of a body, which is a `u32` on the wire.
     Layout::from_size_align(bytes, BODY_ALIGNMENT).expect("a length below isize::MAX")
+}
+
+/// Of an allocation in which so many bytes are aligned, wherever it begins.
+fn shifted_layout(bytes: usize) -> Layout {
+    let whole = bytes + BODY_ALIGNMENT - USUAL_ALIGNMENT;
+    // Invariant: `bytes` are few.
+    Layout::from_size_align(whole, USUAL_ALIGNMENT).expect("a length below isize::MAX")
 }
 
 #[cfg(test)]
@@ -177,6 +225,35 @@ pub(super) mod tests {
         memory.as_mut_slice()[5 << 20] = 1;
         assert_eq!(memory.as_slice()[(5 << 20) + 1], 0);
         assert!(Memory::heap(1000).as_slice().iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn memory_is_aligned_and_zeroed_also_where_another_lay_before() {
+        for round in 0..20 {
+            // Several at a time, so that they begin at different places of an allocation.
+            let mut kept = Vec::new();
+            for bytes in [
+                1,
+                15,
+                16,
+                17,
+                328,
+                1000,
+                SHIFTED_BYTES_MAX - 1,
+                SHIFTED_BYTES_MAX,
+            ] {
+                let mut memory = Memory::heap(bytes);
+                let address = memory.as_ptr().as_ptr().addr();
+                assert!(address.is_multiple_of(BODY_ALIGNMENT), "{round}: {bytes}");
+                assert_eq!(memory.as_slice(), vec![0; bytes]);
+                memory.as_mut_slice().fill(0xff);
+                kept.push(memory);
+            }
+            assert!(
+                kept.iter()
+                    .all(|memory| memory.as_slice().iter().all(|byte| *byte == 0xff))
+            );
+        }
     }
 
     #[test]
