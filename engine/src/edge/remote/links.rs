@@ -30,6 +30,12 @@ pub(super) trait Link {
         true
     }
 
+    /// Whether its news are elements for the peer, who may be waiting for them. It goes before
+    /// those that only say what was taken.
+    fn sends(&self) -> bool {
+        false
+    }
+
     /// Does what can be done now, and returns how much that was.
     fn pump(&mut self, io: &mut Io<'_>) -> usize;
 
@@ -318,9 +324,10 @@ impl Links {
             std::mem::take(&mut self.later),
         );
         for (&connection, driven) in &self.links {
-            if driven.link.has_news() {
+            let has_news = driven.link.has_news();
+            if has_news && driven.link.sends() {
                 first.push(connection);
-            } else if driven.is_due(now) {
+            } else if has_news || driven.is_due(now) {
                 later.push(connection);
             }
         }

@@ -556,6 +556,10 @@ impl<B: Payload> Link for SenderLink<B> {
             || self.ring.as_ref().is_some_and(local::Receiver::has_news)
     }
 
+    fn sends(&self) -> bool {
+        true
+    }
+
     fn pump(&mut self, io: &mut Io<'_>) -> usize {
         if !std::mem::replace(&mut self.is_begun, true) {
             io.driver.set_reading(io.connection, true);

@@ -304,3 +304,64 @@ fn a_bell_that_was_rung_when_nobody_slept_keeps_no_thread_awake() {
         "something to do in every turn"
     );
 }
+
+/// A link that always has news, and notes when it is pumped.
+struct Noting {
+    name: &'static str,
+    sends: bool,
+    pumped: std::rc::Rc<std::cell::RefCell<Vec<&'static str>>>,
+}
+
+impl links::Link for Noting {
+    fn handle(&mut self, _: links::Event, _: &mut links::Io<'_>) {}
+
+    fn sends(&self) -> bool {
+        self.sends
+    }
+
+    fn pump(&mut self, _: &mut links::Io<'_>) -> usize {
+        self.pumped.borrow_mut().push(self.name);
+        0
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        None
+    }
+
+    fn is_needed(&self) -> bool {
+        false
+    }
+
+    fn is_over(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn what_goes_to_a_peer_goes_before_what_was_taken_is_said() {
+    let (_handle, seed) = links().unwrap();
+    let driver = Box::new(EpollDriver::new().unwrap());
+    let mut links = Links::new(seed, driver, Clock::start()).unwrap();
+    let pumped = std::rc::Rc::default();
+    let mut peers = Vec::new();
+    // Enough of them for any order of the table that they are in.
+    for number in 0..16 {
+        let (near, far) = pair();
+        peers.push(far);
+        let connection = links.reserve(near.into()).unwrap();
+        let sends = number % 2 == 1;
+        let name = if sends { "sender" } else { "receiver" };
+        let pumped = std::rc::Rc::clone(&pumped);
+        links.insert(
+            connection,
+            Box::new(Noting {
+                name,
+                sends,
+                pumped,
+            }),
+        );
+    }
+    links.turn();
+    let expected = [["sender"; 8], ["receiver"; 8]].concat();
+    assert_eq!(*pumped.borrow(), expected);
+}
