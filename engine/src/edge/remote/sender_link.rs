@@ -54,6 +54,9 @@ pub(super) struct SenderLink<B: Payload> {
     encoder: Option<(BatchEncoder, Codec)>,
     /// What was taken from the ring and is not in the session yet.
     waiting: Waiting<B>,
+    /// What is in the session, until it was sent: giving memory back takes as long as sending a
+    /// row, which its receiver may be waiting for.
+    spent: Vec<Work>,
     outflow: Outflow,
     /// Bytes of the ring that are free when so many bytes were sent.
     held: VecDeque<(u64, usize)>,
@@ -104,6 +107,7 @@ impl<B: Payload> SenderLink<B> {
             compression,
             encoder: None,
             waiting: Waiting::Nothing,
+            spent: Vec::new(),
             outflow: Outflow::default(),
             held: VecDeque::new(),
             ahead_bytes: 0,
@@ -307,6 +311,7 @@ impl<B: Payload> SenderLink<B> {
         match pushed {
             Pushed::All => {
                 self.is_starved = false;
+                self.spent.push(work);
                 return true;
             }
             Pushed::Wait { for_credit } => {
@@ -580,6 +585,7 @@ impl<B: Payload> Link for SenderLink<B> {
         if may_answer {
             work += self.transmit(io);
         }
+        self.spent.clear();
         self.poll_delivery(io);
         self.poll_broken(io);
         self.hang_up(io);

@@ -15,6 +15,8 @@ pub(super) struct Work {
     /// Pieces that were too large after all, the next one last.
     halves: Vec<RecordBatch>,
     ready: Option<Ready>,
+    /// The last piece that is in the session, which goes when all of this does.
+    last: Option<RecordBatch>,
     /// Bytes of the ring that are free when all of it is sent.
     holds: usize,
     pushed_bytes: usize,
@@ -47,6 +49,7 @@ impl Work {
             piece_bytes: piece.bytes,
             halves: Vec::new(),
             ready: None,
+            last: None,
             holds,
             pushed_bytes: 0,
             pushed_frames: 0,
@@ -134,6 +137,7 @@ impl Work {
             Ok(()) => {
                 self.pushed_bytes += bytes;
                 self.pushed_frames += 1;
+                self.last = Some(ready.piece);
                 None
             }
             Err(Rejected { element, why }) => {
