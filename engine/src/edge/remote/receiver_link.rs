@@ -137,6 +137,9 @@ impl<B: Payload> ReceiverLink<B> {
 
     /// Looks whether the sender has come in, as soon as it has answered: it does so before.
     fn meet(&mut self, io: &mut Io<'_>) {
+        if self.sharing.is_none() {
+            return;
+        }
         let has_failed = matches!(self.session.end(), Some(Err(_)));
         let is_decided = self.session.mode() != Mode::Undecided && !has_failed
             // Nobody may come at all, and the door must not be open for ever.
@@ -220,7 +223,8 @@ impl<B: Payload> ReceiverLink<B> {
             }
             let delivered = self.deliver(io);
             work += delivered + usize::from(fed > 0);
-            if delivered == 0 {
+            // Room that was made helps only what waits for some.
+            if delivered == 0 || !self.inflow.is_blocked() {
                 return work;
             }
         }
