@@ -124,6 +124,33 @@ fn large_batches_arrive_in_pieces_and_memory_is_given_back() {
 }
 
 #[test]
+fn a_batch_is_held_by_nobody_once_it_has_gone() {
+    for remote in both_forms() {
+        let (mut sender, mut receiver) = open::<RecordBatch>(EdgeOptions::named("e"), remote);
+        let mut columns = Vec::new();
+        // Small ones are copied on their way, and large ones are not.
+        for rows in [1, 100, 5_000] {
+            let batch = batch(rows);
+            columns.push(Arc::downgrade(batch.column(0)));
+            sender.push(StreamElement::Data(batch)).unwrap();
+            let mut came = 0;
+            while came < rows {
+                match receiver.pop_timeout(LONG) {
+                    Popped::Element(StreamElement::Data(batch)) => came += batch.num_rows() as i64,
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        let deadline = std::time::Instant::now() + LONG;
+        while columns.iter().any(|column| column.strong_count() > 0) {
+            assert!(std::time::Instant::now() < deadline, "still held");
+            std::thread::yield_now();
+        }
+        sender.finish().unwrap();
+    }
+}
+
+#[test]
 fn a_receiver_that_goes_tells_its_sender_why() {
     let closed = |go: fn(Receiver<Rows<i64>>)| {
         let (mut sender, receiver) = open::<Rows<i64>>(
