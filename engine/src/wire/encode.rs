@@ -59,6 +59,8 @@ pub struct Encoded {
     /// What stands before the first buffer.
     head: Vec<u8>,
     parts: Vec<Part>,
+    /// What stands behind the last one.
+    tail: &'static [u8],
     bytes: usize,
 }
 
@@ -122,7 +124,8 @@ impl Encoded {
             }
             out.resize(out.len() + padding, 0);
         }
-        copied
+        out.extend_from_slice(self.tail);
+        copied + self.tail.len()
     }
 
     /// All of it in one piece.
@@ -133,6 +136,7 @@ impl Encoded {
             all.extend_from_slice(buffer);
             all.resize(all.len() + padding, 0);
         }
+        all.extend_from_slice(self.tail);
         all
     }
 
@@ -140,6 +144,7 @@ impl Encoded {
         Self {
             head: Vec::new(),
             parts: Vec::with_capacity(parts),
+            tail: &[],
             bytes: 0,
         }
     }
@@ -163,6 +168,7 @@ impl Encoded {
             out.put(buffer);
             out.pad(*padding);
         }
+        out.put(self.tail);
     }
 
     fn of(buffers: Vec<Buffer>) -> Self {
@@ -178,15 +184,21 @@ impl Encoded {
         let mut head = Vec::with_capacity(schema.len() + self.head.len());
         head.extend_from_slice(schema);
         head.append(&mut self.head);
-        self.bytes += schema.len();
-        self.head = head;
-        self.push(Buffer::from(&END_OF_STREAM), 0);
+        self.set_head(head);
+        self.ended()
+    }
+
+    /// With the mark of a stream's end.
+    fn ended(mut self) -> Self {
+        self.tail = &END_OF_STREAM;
+        self.bytes += END_OF_STREAM.len();
         self
     }
 
     /// Takes the first `bytes` off, which end where a buffer does.
     fn split_off_front(&mut self, bytes: usize) -> Self {
         debug_assert!(self.head.is_empty(), "it is as the library gave it");
+        debug_assert!(self.tail.is_empty(), "no stream of its own");
         let mut front = 0;
         let mut count = 0;
         while front < bytes && count < self.parts.len() {
@@ -200,6 +212,7 @@ impl Encoded {
         Self {
             head: Vec::new(),
             parts,
+            tail: &[],
             bytes: front,
         }
     }
@@ -338,11 +351,11 @@ impl Stream {
     /// encoded as any other.
     fn encode_plain(&self, batch: &RecordBatch, form: Form) -> Option<Encoded> {
         let schema = self.schema_message.as_ref()?;
-        let body = self.plain.as_ref()?.encode(batch)?;
-        Some(match form {
-            Form::Stream => body.within(schema),
-            Form::Messages { .. } => body,
-        })
+        let plain = self.plain.as_ref()?;
+        match form {
+            Form::Stream => Some(plain.encode(schema, batch)?.ended()),
+            Form::Messages { .. } => plain.encode(&[], batch),
+        }
     }
 
     fn encode(&mut self, batch: &RecordBatch) -> Result<EncodedBatch, EncodeError> {

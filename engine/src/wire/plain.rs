@@ -23,7 +23,9 @@ pub(super) struct PlainWriter {
 /// What a message is put together in.
 struct Message<'t> {
     template: &'t Template,
-    metadata: Vec<u8>,
+    /// So many bytes go ahead, and then its metadata begins.
+    head: Vec<u8>,
+    ahead: usize,
     body: Encoded,
     alignment: usize,
     /// Buffers so far.
@@ -46,15 +48,19 @@ impl PlainWriter {
         })
     }
 
-    /// The message of a batch; none if the library is to encode it.
-    pub(super) fn encode(&self, batch: &RecordBatch) -> Option<Encoded> {
+    /// The message of a batch, behind what goes ahead of it; none if the library is to encode it.
+    pub(super) fn encode(&self, ahead: &[u8], batch: &RecordBatch) -> Option<Encoded> {
         let rows = batch.num_rows();
         if rows == 0 {
             return None;
         }
+        let mut head = Vec::with_capacity(ahead.len() + self.template.len());
+        head.extend_from_slice(ahead);
+        self.template.append_to(&mut head);
         let mut message = Message {
             template: &self.template,
-            metadata: self.template.copy(),
+            head,
+            ahead: ahead.len(),
             body: Encoded::with_capacity(self.buffers),
             alignment: self.alignment,
             count: 0,
@@ -62,18 +68,14 @@ impl PlainWriter {
         };
         for (node, (column, plain)) in batch.columns().iter().zip(&self.columns).enumerate() {
             let pair = [rows, column.null_count()];
-            self.template.set_node(&mut message.metadata, node, pair);
+            self.template.set_node(message.metadata(), node, pair);
             message.column(column.as_ref(), *plain)?;
         }
-        let Message {
-            mut metadata,
-            mut body,
-            offset,
-            ..
-        } = message;
-        self.template.set_rows(&mut metadata, rows);
-        self.template.set_body_bytes(&mut metadata, offset);
-        body.set_head(metadata);
+        let body_bytes = message.offset;
+        self.template.set_rows(message.metadata(), rows);
+        self.template.set_body_bytes(message.metadata(), body_bytes);
+        let Message { head, mut body, .. } = message;
+        body.set_head(head);
         Some(body)
     }
 }
@@ -123,9 +125,13 @@ impl Message<'_> {
     /// Says where the next buffer is.
     fn say(&mut self, length: usize) {
         let pair = [self.offset, length];
-        self.template
-            .set_buffer(&mut self.metadata, self.count, pair);
+        let (template, count) = (self.template, self.count);
+        template.set_buffer(self.metadata(), count, pair);
         self.count += 1;
+    }
+
+    fn metadata(&mut self) -> &mut [u8] {
+        &mut self.head[self.ahead..]
     }
 }
 

@@ -8,10 +8,10 @@ use crate::batch::Payload;
 /// What is left to be sent of a batch.
 #[derive(Clone, Debug)]
 pub struct Pieces {
-    rest: RecordBatch,
+    /// None when every piece was taken.
+    rest: Option<RecordBatch>,
     /// How many rows each piece has, unless its bytes say fewer.
     rows_each: usize,
-    is_over: bool,
 }
 
 impl Pieces {
@@ -20,25 +20,22 @@ impl Pieces {
         let rows = u32::try_from(batch.num_rows()).unwrap_or(u32::MAX);
         Self {
             rows_each: piece.rows_each(rows).max(1) as usize,
-            rest: batch,
-            is_over: false,
+            rest: Some(batch),
         }
     }
 
     /// Takes the next piece off: as many rows as it may have, with at most `bytes_max` bytes
     /// unless that is less than one row. A batch without rows is one piece.
     pub fn next_piece(&mut self, bytes_max: u64) -> Option<RecordBatch> {
-        if self.is_over {
-            return None;
-        }
+        let rest = self.rest.take()?;
         let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
-        let total = self.rest.num_rows();
+        let total = rest.num_rows();
         let mut rows = total.min(self.rows_each);
         loop {
             // A slice copies every column's description, which costs more than it tells here.
             let bytes = match rows == total {
-                true => self.rest.bytes(),
-                false => self.rest.slice(0, rows).bytes(),
+                true => rest.bytes(),
+                false => rest.slice(0, rows).bytes(),
             };
             if bytes <= bytes_max || rows <= 1 {
                 break;
@@ -48,17 +45,16 @@ impl Pieces {
             rows = guess.clamp(1, rows - 1);
         }
         if rows == total {
-            self.is_over = true;
-            return Some(self.rest.clone());
+            return Some(rest);
         }
-        let piece = self.rest.slice(0, rows);
-        self.rest = self.rest.slice(rows, total - rows);
+        let piece = rest.slice(0, rows);
+        self.rest = Some(rest.slice(rows, total - rows));
         Some(piece)
     }
 
     /// Whether every piece was taken.
     pub fn is_over(&self) -> bool {
-        self.is_over
+        self.rest.is_none()
     }
 
     /// Cuts a piece that turned out to be too large into halves.

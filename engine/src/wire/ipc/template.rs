@@ -74,9 +74,9 @@ impl Template {
         self.bytes.len()
     }
 
-    /// A copy, to set numbers in.
-    pub(in crate::wire) fn copy(&self) -> Vec<u8> {
-        self.bytes.clone()
+    /// Appends a copy, to set numbers in.
+    pub(in crate::wire) fn append_to(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.bytes);
     }
 
     pub(in crate::wire) fn set_rows(&self, message: &mut [u8], rows: usize) {
@@ -195,7 +195,7 @@ mod tests {
     fn what_is_set_is_what_a_message_says() {
         for (nodes, buffers, alignment) in [(1, 2, 8), (2, 4, 64), (7, 19, 64)] {
             let template = Template::new(nodes, buffers, alignment).unwrap();
-            let mut message = template.copy();
+            let mut message = template.bytes.clone();
             assert_eq!(message.len() % alignment, 0);
             template.set_rows(&mut message, 1000);
             template.set_body_bytes(&mut message, 123_456);
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn any_other_byte_that_differs_is_another_shape() {
         let template = Template::new(2, 4, 64).unwrap();
-        let message = template.copy();
+        let message = template.bytes.clone();
         let numbers = 2 * NUMBER_BYTES + 6 * PAIR_BYTES;
         let mut differ = 0;
         for at in 0..message.len() {
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn a_negative_number_is_no_count() {
         let template = Template::new(1, 2, 8).unwrap();
-        let mut message = template.copy();
+        let mut message = template.bytes.clone();
         message[template.rows_at + NUMBER_BYTES - 1] = 0x80;
         assert_eq!(template.rows(&message), None);
     }
