@@ -23,9 +23,7 @@ pub(super) struct PlainWriter {
 /// What a message is put together in.
 struct Message<'t> {
     template: &'t Template,
-    /// So many bytes go ahead, and then its metadata begins.
-    head: Vec<u8>,
-    ahead: usize,
+    metadata: &'t mut [u8],
     body: Encoded,
     alignment: usize,
     /// Buffers so far.
@@ -59,8 +57,7 @@ impl PlainWriter {
         self.template.append_to(&mut head);
         let mut message = Message {
             template: &self.template,
-            head,
-            ahead: ahead.len(),
+            metadata: &mut head[ahead.len()..],
             body: Encoded::with_capacity(self.buffers),
             alignment: self.alignment,
             count: 0,
@@ -68,13 +65,13 @@ impl PlainWriter {
         };
         for (node, (column, plain)) in batch.columns().iter().zip(&self.columns).enumerate() {
             let pair = [rows, column.null_count()];
-            self.template.set_node(message.metadata(), node, pair);
+            self.template.set_node(message.metadata, node, pair);
             message.column(column.as_ref(), *plain)?;
         }
+        self.template.set_rows(message.metadata, rows);
         let body_bytes = message.offset;
-        self.template.set_rows(message.metadata(), rows);
-        self.template.set_body_bytes(message.metadata(), body_bytes);
-        let Message { head, mut body, .. } = message;
+        self.template.set_body_bytes(message.metadata, body_bytes);
+        let mut body = message.body;
         body.set_head(head);
         Some(body)
     }
@@ -125,13 +122,8 @@ impl Message<'_> {
     /// Says where the next buffer is.
     fn say(&mut self, length: usize) {
         let pair = [self.offset, length];
-        let (template, count) = (self.template, self.count);
-        template.set_buffer(self.metadata(), count, pair);
+        self.template.set_buffer(self.metadata, self.count, pair);
         self.count += 1;
-    }
-
-    fn metadata(&mut self) -> &mut [u8] {
-        &mut self.head[self.ahead..]
     }
 }
 
