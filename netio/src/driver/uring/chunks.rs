@@ -4,6 +4,10 @@
 //! looks at it only while it works for the thread that owns the driver: inside of that thread's
 //! own calls, or at their end. So entries and their count need to be written in order, but not
 //! against another processor.
+//!
+//! The kernel takes buffers in the order in which it got them, so that with all of them it would
+//! write to each in turn: to memory that was in no cache for a while. It has as many as are needed
+//! at a time, and gets first what came back last.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -16,6 +20,12 @@ use crate::buffer::memory::Memory;
 
 /// The one group of buffers in a ring.
 const GROUP: u16 = 0;
+
+/// The kernel has so many buffers at least, as far as there are some.
+const WANTED_MIN: u16 = 4;
+
+/// After so many were used, it is asked whether the kernel needs all that it gets.
+const USES_PER_LOOK: u16 = 256;
 
 /// A buffer, as the kernel reads it. The last field of the first entry is the count of all
 /// entries ever handed over.
@@ -38,6 +48,14 @@ pub(super) struct ChunkRing {
     tail: u16,
     /// How many buffers the kernel has.
     offered: u16,
+    /// How many it should have: all of them once it ran out, and half as many after each look that
+    /// finds that fewer than that were used at a time.
+    wanted: u16,
+    /// The least that it had since the last look, and how many were used since then.
+    offered_min: u16,
+    uses: u16,
+    /// Those that neither it nor the caller has, the one to be used first at the end.
+    spare: Vec<u16>,
 }
 
 /// The memory of the buffers, and those that came back.
@@ -77,11 +95,12 @@ impl ChunkRing {
             chunk_bytes,
             tail: 0,
             offered: 0,
+            wanted: WANTED_MIN.min(count),
+            offered_min: count,
+            uses: 0,
+            spare: (0..count).rev().collect(),
         };
-        for id in 0..count {
-            ring.offer(id);
-        }
-        ring.publish();
+        ring.supply();
         Ok(ring)
     }
 
@@ -100,26 +119,26 @@ impl ChunkRing {
 
     /// Hands over again what came back.
     pub(super) fn recycle(&mut self) {
-        let mut returned = self.shelf.returned.take();
-        if !returned.is_empty() {
-            for id in returned.drain(..) {
-                self.offer(id);
-            }
-            self.publish();
-        }
-        self.shelf.returned.replace(returned);
+        self.spare.append(&mut self.shelf.returned.borrow_mut());
+        self.supply();
+    }
+
+    /// The kernel has run out of buffers.
+    pub(super) fn handle_shortage(&mut self) {
+        self.wanted = self.count;
+        self.offered_min = 0;
     }
 
     /// Whether enough buffers are with the kernel to go on after they were used up. One alone
     /// would be used up at once again.
     pub(super) fn is_fed(&self) -> bool {
-        self.offered * 4 >= self.count
+        self.offered * 4 >= self.wanted
     }
 
-    /// Whether handing over what came back would help those who wait for buffers.
+    /// Whether handing over what is there would help those who wait for buffers.
     pub(super) fn would_be_fed(&self) -> bool {
-        let returned = self.shelf.returned.borrow().len();
-        (usize::from(self.offered) + returned) * 4 >= usize::from(self.count)
+        let free = self.spare.len() + self.shelf.returned.borrow().len();
+        (usize::from(self.offered) + free) * 4 >= usize::from(self.wanted)
     }
 
     /// The first `len` bytes of a buffer that the kernel chose and has filled.
@@ -129,6 +148,7 @@ impl ChunkRing {
             "a buffer that the kernel does not have"
         );
         self.offered -= 1;
+        self.count_use();
         self.shelf.lent.update(|lent| lent + 1);
         RingChunk {
             start: self.start(id),
@@ -142,6 +162,33 @@ impl ChunkRing {
         let offset = usize::from(id) * self.chunk_bytes as usize;
         // SAFETY: the memory has room for `count` buffers, and the identifier is below that.
         unsafe { self.shelf.memory.as_ptr().add(offset) }
+    }
+
+    /// Hands over what is wanted, as far as it is there.
+    fn supply(&mut self) {
+        if self.offered >= self.wanted || self.spare.is_empty() {
+            return;
+        }
+        while self.offered < self.wanted
+            && let Some(id) = self.spare.pop()
+        {
+            self.offer(id);
+        }
+        self.publish();
+    }
+
+    fn count_use(&mut self) {
+        self.offered_min = self.offered_min.min(self.offered);
+        self.uses += 1;
+        if self.offered == 0 {
+            self.handle_shortage();
+        }
+        if self.uses == USES_PER_LOOK {
+            if self.offered_min > self.wanted / 2 {
+                self.wanted = (self.wanted / 2).max(WANTED_MIN.min(self.count));
+            }
+            (self.uses, self.offered_min) = (0, self.count);
+        }
     }
 
     /// Writes an entry for a buffer that the kernel does not have.
@@ -211,5 +258,99 @@ impl ChunkRing {
     pub(super) fn leak(self) {
         mem::forget(Rc::clone(&self.shelf));
         mem::forget(self);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    const COUNT: u16 = 64;
+
+    /// Takes buffers as the kernel does, in the order in which it got them.
+    struct Kernel {
+        ring: ChunkRing,
+        head: u16,
+    }
+
+    impl Kernel {
+        fn new(count: u16) -> Self {
+            let ring = ChunkRing::new(count, 4096).unwrap();
+            Self { ring, head: 0 }
+        }
+
+        /// None where it has none left.
+        fn fill(&mut self) -> Option<RingChunk> {
+            if self.head == self.ring.tail {
+                self.ring.handle_shortage();
+                return None;
+            }
+            let index = usize::from(self.head % self.ring.count);
+            // SAFETY: the index is below the number of entries, and nobody writes one meanwhile.
+            let id = unsafe {
+                (*self
+                    .ring
+                    .entries
+                    .as_ptr()
+                    .cast::<Entry>()
+                    .add(index)
+                    .as_ptr())
+                .id
+            };
+            self.head = self.head.wrapping_add(1);
+            Some(self.ring.take(id, 1))
+        }
+
+        /// Fills so many at a time, so many times, and says which were used.
+        fn fill_often(&mut self, together: u16, times: u32) -> BTreeSet<u16> {
+            let mut used = BTreeSet::new();
+            for _ in 0..times {
+                let chunks: Vec<_> = (0..together).map_while(|_| self.fill()).collect();
+                used.extend(chunks.iter().map(|chunk| chunk.id));
+                drop(chunks);
+                self.ring.recycle();
+            }
+            used
+        }
+    }
+
+    #[test]
+    fn few_at_a_time_are_always_the_same() {
+        let mut kernel = Kernel::new(COUNT);
+        assert_eq!(kernel.fill_often(1, 1000).len(), usize::from(WANTED_MIN));
+        assert_eq!(kernel.fill_often(2, 1000).len(), usize::from(WANTED_MIN));
+    }
+
+    #[test]
+    fn whoever_runs_out_gets_all_and_later_no_more_than_is_used() {
+        let mut kernel = Kernel::new(COUNT);
+        kernel.fill_often(10, 1);
+        let all: Vec<_> = (0..COUNT).map_while(|_| kernel.fill()).collect();
+        assert_eq!(all.len(), usize::from(COUNT), "after it ran out once");
+        assert!(!kernel.ring.is_fed());
+        assert!(!kernel.ring.would_be_fed(), "the caller has all");
+        drop(all);
+        assert!(kernel.ring.would_be_fed());
+        kernel.ring.recycle();
+        assert!(kernel.ring.is_fed());
+
+        kernel.fill_often(10, 1000);
+        let used = kernel.fill_often(10, 1000).len();
+        assert!((10..=32).contains(&used), "{used} for ten at a time");
+        let chunks: Vec<_> = (0..10).map_while(|_| kernel.fill()).collect();
+        assert_eq!(chunks.len(), 10, "and it does not run out");
+        drop(chunks);
+
+        kernel.fill_often(1, 2000);
+        assert_eq!(kernel.fill_often(1, 1000).len(), usize::from(WANTED_MIN));
+    }
+
+    #[test]
+    fn of_two_the_kernel_has_both() {
+        let mut kernel = Kernel::new(2);
+        assert_eq!(kernel.fill_often(1, 10).len(), 2);
+        assert_eq!(kernel.fill_often(2, 1000).len(), 2);
     }
 }
