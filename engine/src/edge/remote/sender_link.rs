@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arrow::array::RecordBatch;
 use ringway_netio::frame::{Codec, Ending as WireEnding, Extensions, Identity};
 use ringway_netio::session::{HangUp, Mode, OutBatch, Refusal, SenderSession};
 
@@ -30,6 +31,9 @@ const AHEAD_BYTES_MAX: usize = 2 * ringway_netio::driver::SEND_BYTES_MAX;
 /// would merge watermarks.
 const AHEAD_FRAMES_MAX: usize = 96;
 
+/// Batches whose memory is given back after the send. Where there are more, nobody waits for one.
+const SPENT_MAX: usize = 8;
+
 /// How long what was accepted is still sent after the user has cancelled or failed the stream.
 const FLUSH_MAX: Duration = Duration::from_secs(5);
 
@@ -54,9 +58,9 @@ pub(super) struct SenderLink<B: Payload> {
     encoder: Option<(BatchEncoder, Codec)>,
     /// What was taken from the ring and is not in the session yet.
     waiting: Waiting<B>,
-    /// What is in the session, until it was sent: giving memory back takes as long as sending a
-    /// row, which its receiver may be waiting for.
-    spent: Vec<Work>,
+    /// Batches that are in the session, until they were sent: giving memory back takes as long as
+    /// sending a row, which its receiver may be waiting for.
+    spent: Vec<RecordBatch>,
     outflow: Outflow,
     /// Bytes of the ring that are free when so many bytes were sent.
     held: VecDeque<(u64, usize)>,
@@ -311,7 +315,9 @@ impl<B: Payload> SenderLink<B> {
         match pushed {
             Pushed::All => {
                 self.is_starved = false;
-                self.spent.push(work);
+                if self.spent.len() < SPENT_MAX {
+                    self.spent.extend(work.into_last());
+                }
                 return true;
             }
             Pushed::Wait { for_credit } => {

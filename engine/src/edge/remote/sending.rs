@@ -78,6 +78,11 @@ impl Work {
         }
     }
 
+    /// The last piece that went into the session.
+    pub(super) fn into_last(self) -> Option<RecordBatch> {
+        self.last
+    }
+
     /// Bytes of bodies that went into the session since the last call.
     pub(super) fn take_pushed_bytes(&mut self) -> usize {
         std::mem::take(&mut self.pushed_bytes)
