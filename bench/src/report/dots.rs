@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::lines::mark;
+use super::lines::{LETTER, mark};
 use super::markup::{escape, shortened};
 use super::scale::{Kind, Scale, short};
 
@@ -60,12 +60,14 @@ impl Dots {
         let mut svg = String::new();
         for tick in scale.ticks(TICKS_MAX) {
             let at = across(&scale, tick.value);
+            let label = format!("{}×", tick.label);
             write!(
                 svg,
                 "<path class=\"grid\" d=\"M{at:.1} 0V{bottom}\"/>\
-                 <text class=\"tick x\" x=\"{at:.1}\" y=\"{:.1}\">{}×</text>",
+                 <text class=\"tick x\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+                beside(at, &label),
                 bottom + 14.0,
-                escape(&tick.label)
+                escape(&label)
             )
             .expect("text takes text");
         }
@@ -137,6 +139,12 @@ fn across(scale: &Scale, value: f64) -> f64 {
     LEFT + scale.place(value).clamp(0.0, 1.0) * (RIGHT - LEFT)
 }
 
+/// Where the middle of a label is, so that all of it is inside of the drawing.
+fn beside(at: f64, label: &str) -> f64 {
+    let half = label.chars().count() as f64 / 2.0 * LETTER;
+    at.clamp(half, WIDTH - half)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,6 +178,31 @@ mod tests {
         let texts = [312.4, 31.24, 3.124, 0.5, 0.003_124].map(times);
         assert_eq!(times(0.000_081_8), "≈0");
         assert_eq!(texts, ["312", "31.2", "3.12", "0.50", "0.00312"]);
+    }
+
+    #[test]
+    fn the_labels_of_an_axis_over_many_decades_are_inside_of_the_drawing() {
+        let svg = Dots {
+            rows: vec![dot(0.000_465, false), dot(1.0, false)],
+        };
+        let svg = svg.draw();
+        let ticks: Vec<(f64, &str)> = svg
+            .split("<text class=\"tick x\" x=\"")
+            .skip(1)
+            .map(|rest| {
+                let (x, rest) = rest.split_once('"').unwrap();
+                let label = rest.split_once('>').unwrap().1.split_once('<').unwrap().0;
+                (x.parse().unwrap(), label)
+            })
+            .collect();
+        assert_eq!(ticks[0].1, "0.0003×");
+        for (x, label) in ticks {
+            let half = label.chars().count() as f64 / 2.0 * LETTER;
+            assert!(
+                (half - 0.1..=WIDTH - half + 0.1).contains(&x),
+                "{label} at {x}"
+            );
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ const TOP: f64 = 24.0;
 const BOTTOM: f64 = 40.0;
 
 /// What a letter of an axis takes, at most.
-const LETTER: f64 = 6.4;
+pub(super) const LETTER: f64 = 6.4;
 const Y_TICKS_MAX: usize = 6;
 const X_TICKS_MAX: usize = 8;
 /// Up to so many values of x are marked themselves, instead of round values.
