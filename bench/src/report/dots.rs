@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn the_labels_of_an_axis_over_many_decades_are_inside_of_the_drawing() {
         let svg = Dots {
-            rows: vec![dot(0.000_465, false), dot(1.0, false)],
+            rows: vec![dot(0.000_45, false), dot(1.0, false)],
         };
         let svg = svg.draw();
         let ticks: Vec<(f64, &str)> = svg
