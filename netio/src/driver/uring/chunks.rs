@@ -123,12 +123,6 @@ impl ChunkRing {
         self.supply();
     }
 
-    /// The kernel has run out of buffers.
-    pub(super) fn handle_shortage(&mut self) {
-        self.wanted = self.count;
-        self.offered_min = 0;
-    }
-
     /// Whether enough buffers are with the kernel to go on after they were used up. One alone
     /// would be used up at once again.
     pub(super) fn is_fed(&self) -> bool {
@@ -181,7 +175,7 @@ impl ChunkRing {
         self.offered_min = self.offered_min.min(self.offered);
         self.uses += 1;
         if self.offered == 0 {
-            self.handle_shortage();
+            self.wanted = self.count;
         }
         if self.uses == USES_PER_LOOK {
             if self.offered_min > self.wanted / 2 {
@@ -284,7 +278,6 @@ mod tests {
         /// None where it has none left.
         fn fill(&mut self) -> Option<RingChunk> {
             if self.head == self.ring.tail {
-                self.ring.handle_shortage();
                 return None;
             }
             let index = usize::from(self.head % self.ring.count);

@@ -241,9 +241,6 @@ impl Connection {
             Err(Errno::NOBUFS) if matches!(receiving, Receiving::Chunks | Receiving::First) => {
                 self.starved = true;
                 io.starved.push(self.key);
-                if let Some(chunks) = &mut io.chunks {
-                    chunks.handle_shortage();
-                }
             }
             Err(Errno::CANCELED | Errno::INTR | Errno::AGAIN) => {}
             Err(error) => {
